@@ -1,0 +1,26 @@
+"""What long work reports to, so that only the command line knows about terminals."""
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Passes items through and shows how far the work has come."""
+
+    def __call__(
+        self, items: Iterable[T], description: str, total: int | None = None
+    ) -> Iterable[T]:
+        """Yield `items` unchanged, reporting under `description` towards `total`."""
+        ...
+
+
+def silent(items: Iterable[T], description: str, total: int | None = None) -> Iterable[T]:
+    """The `Progress` that shows nothing.
+
+    Example:
+        >>> list(silent("abc", "Counting"))
+        ['a', 'b', 'c']
+    """
+    return items

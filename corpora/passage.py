@@ -1,0 +1,34 @@
+"""The passage: the unit that is indexed and retrieved."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A verse, a line, or a window of a text, as a reader found it.
+
+    Attributes:
+        id: Unique in its collection; for verses the OSIS id (`Ps.33.9`, Vulgate numbering).
+        text: The words as printed; results mark words in it.
+        work: The work that it belongs to (`Vulgata`, or a title that the user gives).
+        book: OSIS code of the book (`Ps`), or "" outside the Bible.
+        chapter: Chapter number, or 0 where there is none.
+        verse: Verse number, or 0 where there is none.
+        order: Position in the collection, from 0, in canonical order.
+        testament: `ot`, `nt`, or "" outside the Bible.
+        reference: What people read (`Ps 33,9`); the id where there is nothing better.
+        tokens: Tokens that the user brought, used as they are but for spelling; or None.
+        lemmas: Lemmas that the user brought, one for each token; or None.
+    """
+
+    id: str
+    text: str
+    work: str = ""
+    book: str = ""
+    chapter: int = 0
+    verse: int = 0
+    order: int = 0
+    testament: str = ""
+    reference: str = ""
+    tokens: tuple[str, ...] | None = None
+    lemmas: tuple[str, ...] | None = None

@@ -1,0 +1,99 @@
+"""One analysis for collection and query: text to tokens, lemmas and their places."""
+
+from dataclasses import dataclass
+
+from allusion_es.core.errors import InputError
+from allusion_es.language.lemmatise import Lemmatiser, load_lemmatiser
+from allusion_es.language.normalise import fold
+from allusion_es.language.stopwords import STOP_WORDS
+from allusion_es.language.tokenise import tokenise
+
+ANALYSIS_VERSION = 1
+"""Raised whenever the same text would give other tokens or lemmas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The words of a text; the three tuples run in parallel.
+
+    Attributes:
+        tokens: Normalised word forms.
+        lemmas: Dictionary forms, spelled like tokens.
+        spans: Start and end (exclusive) of each word, in characters of the text; (0, 0) for
+            words that the user brought.
+    """
+
+    tokens: tuple[str, ...]
+    lemmas: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisSettings:
+    """What has to be equal for two texts to be comparable.
+
+    Attributes:
+        lemmatiser: Name of the plug-in.
+        lemmatiser_version: Its version, since another one may give other lemmas.
+        stop_words: Whether words of the stop list are left out.
+        version: Version of the analysis in this package.
+    """
+
+    lemmatiser: str = "simplemma"
+    lemmatiser_version: str = ""
+    stop_words: bool = False
+    version: int = ANALYSIS_VERSION
+
+
+class Analyser:
+    """Turns text into an `Analysis`.
+
+    Args:
+        lemmatiser: Name of a lemmatiser plug-in.
+        stop_words: Leave out the words of the stop list.
+
+    Raises:
+        PluginError: There is no such lemmatiser.
+
+    Example:
+        >>> analysis = Analyser().analyse("Dixitque Jesus: Vide.")
+        >>> analysis.tokens
+        ('dixit', 'que', 'iesus', 'uide')
+        >>> analysis.lemmas
+        ('dico', 'que', 'iesus', 'uideo')
+        >>> analysis.spans
+        ((0, 5), (5, 8), (9, 14), (16, 20))
+    """
+
+    def __init__(self, lemmatiser: str = "simplemma", stop_words: bool = False) -> None:
+        self._lemmatiser: Lemmatiser = load_lemmatiser(lemmatiser)
+        self._stop = STOP_WORDS if stop_words else frozenset()
+        self.settings = AnalysisSettings(lemmatiser, self._lemmatiser.version, stop_words)
+
+    def analyse(self, text: str) -> Analysis:
+        """Tokens, lemmas and spans of `text`; empty tuples where it has no words."""
+        words = [
+            word
+            for word in tokenise(text, self._lemmatiser.is_word)
+            if word.form not in self._stop
+        ]
+        return Analysis(
+            tuple(word.form for word in words),
+            tuple(self._lemmatiser.lemma(word.form) for word in words),
+            tuple((word.start, word.end) for word in words),
+        )
+
+    def adopt(self, tokens: tuple[str, ...], lemmas: tuple[str, ...] | None) -> Analysis:
+        """The analysis of words that the user brought: only their spelling is folded.
+
+        Raises:
+            InputError: There is not one lemma for each token.
+        """
+        if lemmas is not None and len(lemmas) != len(tokens):
+            raise InputError(f"{len(lemmas)} lemmas for {len(tokens)} tokens; give one for each")
+        forms = tuple(fold(token) for token in tokens)
+        if lemmas is None:
+            found = tuple(self._lemmatiser.lemma(form) for form in forms)
+        else:
+            found = tuple(fold(lemma) for lemma in lemmas)
+        return Analysis(forms, found, ((0, 0),) * len(forms))

@@ -1,0 +1,99 @@
+"""What a candidate index is, in this process or on a server."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+from allusion_es.corpora.passage import Passage
+from allusion_es.language.analysis import AnalysisSettings
+from allusion_es.language.vectors import WordVectors
+from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """How an index was built; saved with it, and what a query must agree with.
+
+    Attributes:
+        analysis: How text became tokens and lemmas.
+        vectors: Name of the word vectors behind the `knn` fields, or "" for none.
+        k1: BM25's term-frequency saturation.
+        b: BM25's length normalisation, from 0 to 1.
+    """
+
+    analysis: AnalysisSettings
+    vectors: str = ""
+    k1: float = 1.2
+    b: float = 0.75
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values, for `from_json`."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, object]) -> "IndexSettings":
+        """The settings that `to_json` wrote.
+
+        Raises:
+            KeyError, TypeError: `data` is not what `to_json` writes.
+        """
+        rest = {key: value for key, value in data.items() if key != "analysis"}
+        analysis = data["analysis"]
+        if not isinstance(analysis, dict):
+            raise TypeError("analysis must be an object")
+        return IndexSettings(analysis=AnalysisSettings(**analysis), **rest)  # type: ignore[arg-type]
+
+
+class CandidateIndex(Protocol):
+    """Finds candidates, and knows the words, the texts and the statistics of its passages.
+
+    The in-process index and the one on Elasticsearch give the same answers.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that the user gave it."""
+        ...
+
+    @property
+    def settings(self) -> IndexSettings:
+        """How it was built."""
+        ...
+
+    @property
+    def vectors(self) -> WordVectors | None:
+        """The word vectors that it was built with, if any."""
+        ...
+
+    @property
+    def max_candidates(self) -> int:
+        """The most passages that one search returns."""
+        ...
+
+    def __len__(self) -> int:
+        """How many passages it holds."""
+        ...
+
+    def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
+        """Answer several requests at once, in their order; a passage with score 0 is no hit.
+
+        Raises:
+            UsageError: A request asks for more than `max_candidates`.
+        """
+        ...
+
+    def words(self, field: Field, ids: Sequence[str]) -> list[tuple[str, ...]]:
+        """The words of each passage, in order, repetitions kept."""
+        ...
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages with these ids, in this order (without their words).
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
+        ...
+
+    def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
+        """Document and collection frequencies of `words`, shape (len(words),)."""
+        ...

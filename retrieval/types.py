@@ -1,0 +1,147 @@
+"""What crosses the borders between index, reranker and report: frozen, and by passage id."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.language.analysis import Analysis
+
+Field = Literal["token", "lemma"]
+Floats = NDArray[np.float64]
+
+FIELDS: tuple[Field, Field] = ("token", "lemma")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Words that may allude to something, as the user gave them.
+
+    Attributes:
+        text: The words of the query.
+        query_id: Names the query in runs and gold links.
+        before: Words that precede it in its work.
+        after: Words that follow it.
+        anchor: The editor's signpost word inside the query, or "".
+    """
+
+    text: str
+    query_id: str = "1"
+    before: str = ""
+    after: str = ""
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedQuery:
+    """A query with its words: `words("token")` and `words("lemma")` run in parallel."""
+
+    query: Query
+    analysis: Analysis
+
+    def words(self, field: Field) -> tuple[str, ...]:
+        """The query's tokens or lemmas, in order, repetitions kept."""
+        return self.analysis.tokens if field == "token" else self.analysis.lemmas
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Restricts a search to passages of these books, testaments and works.
+
+    An empty set does not restrict. Books are OSIS codes, testaments `ot` or `nt`.
+    """
+
+    books: frozenset[str] = frozenset()
+    testaments: frozenset[str] = frozenset()
+    works: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One search of one field.
+
+    Attributes:
+        kind: `bm25` and `tfidf` use `words`; `knn` uses `vector`.
+        field: The field that is searched.
+        words: How often each word occurs in the query.
+        vector: Unit vector of the query, shape (dimension,), or None.
+        size: How many passages to return at most.
+        within: Which passages may be returned.
+    """
+
+    kind: Literal["bm25", "tfidf", "knn"]
+    field: Field
+    size: int
+    words: Mapping[str, int] = field(default_factory=dict)
+    vector: NDArray[np.float32] | None = None
+    within: Within = Within()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Passages from best to worst: score descending, then passage id.
+
+    Attributes:
+        ids: Passage ids, no id twice.
+        scores: Shape (len(ids),), finite, descending; above 0 for `bm25` and `tfidf`.
+    """
+
+    ids: tuple[str, ...]
+    scores: Floats
+
+    def __len__(self) -> int:
+        """How many passages are ranked."""
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """What a collection knows about some words.
+
+    Attributes:
+        df: Document frequency of each word, shape (n,), 0 for unknown words.
+        cf: Collection frequency of each word, shape (n,).
+        passages: |D|, the number of passages that have at least one word in the field.
+        mean_length: Mean number of words of those passages.
+    """
+
+    df: NDArray[np.int64]
+    cf: NDArray[np.int64]
+    passages: int
+    mean_length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one pair of words adds to a score; the contributions of a hit sum to it."""
+
+    query_word: str
+    passage_word: str
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage in a final ranking, with all that is known of how it came there.
+
+    Attributes:
+        rank: Final rank, from 1.
+        id: Passage id.
+        reference: What people read (`Ps 33,9`).
+        text: The passage's text.
+        score: The reranker's score, or the first stage's where nothing reranks.
+        candidate_rank: Rank in the first stage, from 1.
+        candidate_score: Score in the first stage.
+        contributions: Word pairs, largest first; they sum to `score`. Empty unless asked for.
+    """
+
+    rank: int
+    id: str
+    reference: str
+    text: str
+    score: float
+    candidate_rank: int
+    candidate_score: float
+    contributions: tuple[Contribution, ...] = ()

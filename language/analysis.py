@@ -86,14 +86,15 @@ class Analyser:
     def adopt(self, tokens: tuple[str, ...], lemmas: tuple[str, ...] | None) -> Analysis:
         """The analysis of words that the user brought: only their spelling is folded.
 
+        Tokens without a letter are left out; where a lemma is missing, the lemmatiser gives it.
+
         Raises:
             InputError: There is not one lemma for each token.
         """
         if lemmas is not None and len(lemmas) != len(tokens):
             raise InputError(f"{len(lemmas)} lemmas for {len(tokens)} tokens; give one for each")
-        forms = tuple(fold(token) for token in tokens)
-        if lemmas is None:
-            found = tuple(self._lemmatiser.lemma(form) for form in forms)
-        else:
-            found = tuple(fold(lemma) for lemma in lemmas)
-        return Analysis(forms, found, ((0, 0),) * len(forms))
+        given = lemmas or ("",) * len(tokens)
+        pairs = [(fold(token), fold(lemma)) for token, lemma in zip(tokens, given, strict=True)]
+        words = [(form, lemma or self._lemmatiser.lemma(form)) for form, lemma in pairs if form]
+        forms = tuple(form for form, _ in words)
+        return Analysis(forms, tuple(lemma for _, lemma in words), ((0, 0),) * len(forms))

@@ -1,6 +1,6 @@
 """Word vectors: what every source of them offers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +26,64 @@ class WordVectors(Protocol):
         A word that has no vector gets a row of zeros. All values are finite.
         """
         ...
+
+
+class KnownVectors:
+    """Vectors that are at hand for some words, and from elsewhere for all others.
+
+    Vectors from elsewhere are kept, up to a limit, since a later query is likely to meet the
+    same words.
+
+    Args:
+        rows: For each known word its row in `table`.
+        table: Unit vectors, shape (rows, dimension).
+        elsewhere: Where the vectors of other words come from; called when first needed.
+        name: Names the vectors and their version.
+        limit: How many vectors from elsewhere to keep.
+    """
+
+    def __init__(
+        self,
+        rows: Mapping[str, int],
+        table: NDArray[np.float32],
+        elsewhere: Callable[[], WordVectors],
+        name: str,
+        limit: int = 100_000,
+    ) -> None:
+        self._rows = rows
+        self._table = table
+        self._elsewhere = elsewhere
+        self._kept: dict[str, NDArray[np.float32]] = {}
+        self._limit = limit
+        self.name = name
+        self.dimension: int = table.shape[1]
+
+    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """See `WordVectors.vectors`."""
+        rows = [self._rows.get(word, -1) for word in words]
+        if -1 not in rows:
+            return self._table[rows]
+        other = [number for number, row in enumerate(rows) if row < 0]
+        self._learn([words[number] for number in other])
+        result = np.zeros((len(words), self.dimension), dtype=np.float32)
+        known = [number for number, row in enumerate(rows) if row >= 0]
+        result[known] = self._table[[rows[number] for number in known]]
+        result[other] = [self._kept[words[number]] for number in other]
+        return result
+
+    def _learn(self, words: Sequence[str]) -> None:
+        new = sorted(set(words) - self._kept.keys())
+        if len(self._kept) + len(new) > self._limit:
+            self._kept.clear()
+            new = sorted(set(words))
+        if new:
+            self._kept.update(zip(new, self._elsewhere().vectors(new), strict=True))
+
+
+def kept_vectors(vectors: WordVectors) -> KnownVectors:
+    """`vectors` with a memory, for sources that are slow to ask."""
+    none = np.zeros((0, vectors.dimension), dtype=np.float32)
+    return KnownVectors({}, none, lambda: vectors, vectors.name)
 
 
 def mean_vector(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:

@@ -7,6 +7,7 @@ from typing import Protocol
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import AnalysisSettings
 from allusion_es.language.vectors import WordVectors
+from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics
 
 
@@ -82,8 +83,12 @@ class CandidateIndex(Protocol):
         """
         ...
 
-    def words(self, field: Field, ids: Sequence[str]) -> list[tuple[str, ...]]:
-        """The words of each passage, in order, repetitions kept."""
+    def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
+        """The words of each passage, in order, repetitions kept.
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
         ...
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:

@@ -1,0 +1,87 @@
+"""Where files lie, and how they are written: whole or not at all."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from allusion_es.core.errors import InputError, StorageError
+
+DATA_DIR_VARIABLE = "ALLUSION_DATA_DIR"
+"""Environment variable that names the folder for data and indexes."""
+
+
+def data_dir(chosen: Path | None = None) -> Path:
+    """The folder for fetched data and saved indexes; not created here.
+
+    Args:
+        chosen: What the user asked for; otherwise the environment variable
+            `ALLUSION_DATA_DIR`, otherwise the user's cache folder.
+    """
+    if chosen is not None:
+        return chosen
+    named = os.environ.get(DATA_DIR_VARIABLE)
+    if named:
+        return Path(named)
+    import platformdirs  # 20 ms, and not needed where the folder is named
+
+    return Path(platformdirs.user_cache_dir("allusion-es"))
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Write a file whole or not at all: to a temporary name beside it, then renamed.
+
+    What was there before stays until the new file is complete and on the disk.
+
+    Raises:
+        StorageError: The file cannot be written (no permission, disk full).
+    """
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, without a byte-order mark.
+
+    Raises:
+        InputError: It cannot be read, or is not UTF-8; the message names line and byte.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    return decode(data, str(path))
+
+
+def decode(data: bytes, source: str) -> str:
+    """`data` as UTF-8 text, without a byte-order mark.
+
+    Raises:
+        InputError: It is not UTF-8; the message names `source`, line and byte.
+
+    Example:
+        >>> decode(b"Deus", "input")
+        'Deus'
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{source}:{line}: byte {error.start} ({data[error.start]:#04x}) is not UTF-8; "
+            "convert the text to UTF-8"
+        ) from error

@@ -1,0 +1,73 @@
+"""Lemmatisers: plug-ins that give a word form its dictionary form."""
+
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Protocol
+
+from allusion_es.core.plugins import load_plugin
+from allusion_es.language.normalise import fold
+from allusion_es.language.spelling import likely_spelling, spellings
+
+GROUP = "allusion_es.lemmatisers"
+"""The entry-point group that lemmatisers register in."""
+
+
+class Lemmatiser(Protocol):
+    """Gives a word form its dictionary form; forms and lemmas are spelled as by `fold`."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever lemmas may change."""
+        ...
+
+    def lemma(self, form: str) -> str:
+        """The dictionary form of `form`; `form` itself where it is unknown."""
+        ...
+
+    def is_word(self, form: str) -> bool:
+        """Whether `form` is a known word form."""
+        ...
+
+
+def load_lemmatiser(name: str) -> Lemmatiser:
+    """The lemmatiser that is registered under `name`.
+
+    Raises:
+        PluginError: There is none of that name, or it cannot be loaded.
+    """
+    lemmatiser: Lemmatiser = load_plugin(GROUP, name)()
+    return lemmatiser
+
+
+class Simplemma:
+    """Latin lemmas from the simplemma package (dictionary and rules, .943 of PROIEL's lemmas).
+
+    simplemma knows Latin best as dictionaries spell it, with v for consonantal u; forms are
+    respelled for it, and what it answers is folded again.
+
+    Example:
+        >>> Simplemma().lemma("uiderunt"), Simplemma().is_word("populusque")
+        ('uideo', False)
+    """
+
+    def __init__(self) -> None:
+        # Importing simplemma takes 50 ms and its Latin dictionary more: not before it is used.
+        import simplemma
+
+        self._lemmatise = simplemma.lemmatize
+        self._is_known = simplemma.is_known
+        self.version: str = version("simplemma")
+        self.lemma = lru_cache(maxsize=200_000)(self._lemma)
+        self.is_word = lru_cache(maxsize=200_000)(self._is_word)
+
+    def _lemma(self, form: str) -> str:
+        """See `Lemmatiser.lemma`."""
+        return fold(self._lemmatise(self._spelling(form), lang="la")) or form
+
+    def _is_word(self, form: str) -> bool:
+        """See `Lemmatiser.is_word`."""
+        return any(self._is_known(spelling, lang="la") for spelling in spellings(form))
+
+    def _spelling(self, form: str) -> str:
+        known = (s for s in spellings(form) if self._is_known(s, lang="la"))
+        return next(known, likely_spelling(form))

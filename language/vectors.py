@@ -60,7 +60,8 @@ class KnownVectors:
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """See `WordVectors.vectors`."""
-        rows = [self._rows.get(word, -1) for word in words]
+        known_row = self._rows.get
+        rows = [known_row(word, -1) for word in words]
         if -1 not in rows:
             return self._table[rows]
         other = [number for number, row in enumerate(rows) if row < 0]

@@ -95,6 +95,11 @@ class Ranking:
         """How many passages are ranked."""
         return len(self.ids)
 
+    @staticmethod
+    def empty() -> "Ranking":
+        """The ranking of no passages."""
+        return Ranking((), np.zeros(0))
+
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:

@@ -13,25 +13,58 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
-_EXACT_LENGTHS = 40
-"""Lucene keeps passage lengths below this as they are, and rounds longer ones down."""
+def lucene_lengths(lengths: Integers) -> Integers:
+    """The lengths that Lucene remembers of passages with `lengths` words, same shape.
 
-
-def lucene_length(length: int) -> int:
-    """The length that Lucene remembers of a passage of `length` words.
-
-    Lucene stores it in one byte (`SmallFloat.intToByte4`): up to 40 exactly, above that with
-    the four most significant bits of what exceeds 24.
+    Lucene stores a length in one byte (`SmallFloat.intToByte4`): up to 40 exactly, above that
+    with the four most significant bits of what exceeds 24.
 
     Example:
-        >>> [lucene_length(length) for length in (7, 40, 41, 47, 100)]
-        [7, 40, 40, 46, 96]
+        >>> lucene_lengths(np.array([0, 7, 40, 41, 47, 100])).tolist()
+        [0, 7, 40, 40, 46, 96]
     """
-    excess = length - 24
-    if excess < 16:
-        return length
-    shift = excess.bit_length() - 4
-    return 24 + (excess >> shift << shift)
+    excess = np.maximum(lengths - 24, 0)
+    # frexp's exponent is the number of bits; lengths are far below 2**53, so it is exact.
+    shift = np.maximum(np.frexp(excess.astype(np.float64))[1] - 4, 0)
+    return np.where(lengths < 40, lengths, 24 + (excess >> shift << shift))
+
+
+def bm25_saturation(lengths: Integers, mean_length: float, k1: float, b: float) -> Singles:
+    """For each passage the factor of its term frequencies in `bm25`, same shape as `lengths`.
+
+    `1 / (k1 (1 - b + b length / mean length))` in single precision, as Lucene caches it.
+
+    Args:
+        lengths: Numbers of words, as `lucene_lengths` gives them.
+        mean_length: Of all passages that have at least one word.
+        k1: Term-frequency saturation, above 0.
+        b: Length normalisation, from 0 to 1.
+    """
+    one, single = np.float32(1), np.float32
+    ratio = single(b) * lengths.astype(single) / single(mean_length or 1.0)
+    with np.errstate(divide="ignore"):
+        saturation = one / (single(k1) * (one - single(b) + ratio))
+    return np.where(lengths > 0, saturation, single(0))
+
+
+def bm25(
+    frequency: Singles, saturation: Singles, idf: np.float32, k1: float, boost: float
+) -> Singles:
+    """What one word adds to the BM25 scores of passages, shape of `frequency`.
+
+    `boost (k1 + 1) idf f / (f + k1 (1 - b + b length / mean length))`, in the form and the
+    precision in which Elasticsearch (LegacyBM25Similarity) computes it.
+
+    Args:
+        frequency: How often the word occurs in each passage.
+        saturation: `bm25_saturation` of each passage.
+        idf: `lucene_idf` of the word.
+        k1: Term-frequency saturation.
+        boost: How often the word occurs in the query.
+    """
+    one = np.float32(1)
+    weight = np.float32(boost) * (one + np.float32(k1)) * idf
+    return np.asarray(weight - weight / (one + frequency * saturation))
 
 
 def lucene_idf(df: Integers, passages: int) -> Singles:

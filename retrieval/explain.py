@@ -1,0 +1,122 @@
+"""What each word adds to a first-stage score."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.reranking import Candidates
+from allusion_es.retrieval.types import AnalysedQuery, Contribution, Field
+from allusion_es.retrieval.weighting import (
+    bm25,
+    bm25_saturation,
+    idf,
+    lucene_idf,
+    lucene_lengths,
+    tfidf_query_weights,
+)
+
+Parts = dict[tuple[str, str], float]
+"""What each pair of query word and passage word adds."""
+
+
+def first_stage_contributions(
+    generators: Sequence[str],
+    fields: Sequence[Field],
+    query: AnalysedQuery,
+    candidates: Candidates,
+    index: CandidateIndex,
+) -> list[tuple[Contribution, ...]]:
+    """Word pairs behind each candidate's first-stage score, largest first; they sum to it.
+
+    A score that is fused from several rankings is divided among the pairs in the proportion in
+    which they make up the fused scores. Generators of other packages explain nothing: a
+    candidate that only they found has no contributions.
+
+    Args:
+        generators: Names of the generators behind the scores.
+        fields: The fields they searched.
+        query: The query.
+        candidates: Some of its candidates.
+        index: Where they came from.
+    """
+    totals: list[Parts] = [{} for _ in range(len(candidates))]
+    for field in fields:
+        texts = index.texts(field, candidates.ranking.ids)
+        for name in generators:
+            explain = _EXPLAIN.get(name)
+            if explain is None:
+                continue
+            for number, total in enumerate(totals):
+                parts = explain(query.words(field), texts.text(number), field, index)
+                scale = sum(parts.values())
+                if scale > 0:
+                    for pair, value in parts.items():
+                        total[pair] = total.get(pair, 0.0) + value / scale
+    return [
+        as_contributions(_scaled(total, float(score)))
+        for total, score in zip(totals, candidates.ranking.scores, strict=True)
+    ]
+
+
+def as_contributions(parts: Parts) -> tuple[Contribution, ...]:
+    """The pairs, largest contribution first, then in the order of their words."""
+    ordered = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Contribution(query, passage, value) for (query, passage), value in ordered)
+
+
+def _scaled(parts: Parts, score: float) -> Parts:
+    total = sum(parts.values())
+    return {pair: value * score / total for pair, value in parts.items()} if total else {}
+
+
+def _bm25(
+    query: Sequence[str], passage: Sequence[str], field: Field, index: CandidateIndex
+) -> Parts:
+    shared, asked, found = _shared(query, passage)
+    known = index.statistics(field, shared)
+    k1, b = index.settings.k1, index.settings.b
+    lengths = lucene_lengths(np.array([len(passage)]))
+    saturation = bm25_saturation(lengths, known.mean_length, k1, b)
+    parts = {}
+    for word, weight in zip(shared, lucene_idf(known.df, known.passages), strict=True):
+        frequency = np.array([found[word]], dtype=np.float32)
+        parts[word, word] = float(bm25(frequency, saturation, weight, k1, asked[word])[0])
+    return parts
+
+
+def _tfidf(
+    query: Sequence[str], passage: Sequence[str], field: Field, index: CandidateIndex
+) -> Parts:
+    shared, asked, found = _shared(query, passage)
+    known = index.statistics(field, shared)
+    weights = tfidf_query_weights(asked, shared, idf(known.df, known.passages))
+    return {(w, w): float(weight * found[w]) for w, weight in zip(shared, weights, strict=True)}
+
+
+def _knn(
+    query: Sequence[str], passage: Sequence[str], field: Field, index: CandidateIndex
+) -> Parts:
+    if index.vectors is None:
+        return {}
+    asked, found = Counter(query), Counter(passage)
+    left, right = index.vectors.vectors(list(asked)), index.vectors.vectors(list(found))
+    products = (left @ right.T).tolist()
+    return {
+        (one, other): products[row][column] * asked[one] * found[other]
+        for row, one in enumerate(asked)
+        for column, other in enumerate(found)
+    }
+
+
+def _shared(
+    query: Sequence[str], passage: Sequence[str]
+) -> tuple[list[str], Counter[str], Counter[str]]:
+    asked, found = Counter(query), Counter(passage)
+    return sorted(asked.keys() & found.keys()), asked, found
+
+
+_EXPLAIN: dict[
+    str, Callable[[Sequence[str], Sequence[str], Field, CandidateIndex], Parts]
+] = {"bm25": _bm25, "tfidf": _tfidf, "knn": _knn}

@@ -1,0 +1,131 @@
+"""Candidate generators: plug-ins that rank passages of an index for a query."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from allusion_es.core.errors import UsageError
+from allusion_es.core.plugins import load_plugin
+from allusion_es.language.vectors import mean_vectors
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchRequest, Within
+
+GROUP = "allusion_es.generators"
+"""The entry-point group that candidate generators register in."""
+
+MAX_WORDS = 1024
+"""Distinct words of a query that are searched for; servers take no more in one search."""
+
+
+class CandidateGenerator(Protocol):
+    """Ranks passages for queries."""
+
+    def rank(
+        self,
+        queries: Sequence[AnalysedQuery],
+        index: CandidateIndex,
+        field: Field,
+        size: int,
+        within: Within,
+    ) -> list[Ranking]:
+        """The best passages for each query, at most `size`."""
+        ...
+
+
+def load_generator(name: str) -> CandidateGenerator:
+    """The candidate generator that is registered under `name`.
+
+    Raises:
+        PluginError: There is none of that name, or it cannot be loaded.
+    """
+    generator: CandidateGenerator = load_plugin(GROUP, name)()
+    return generator
+
+
+class _ByWords:
+    """Candidates that share words with the query, ranked by the index itself."""
+
+    kind: Literal["bm25", "tfidf"]
+
+    def rank(
+        self,
+        queries: Sequence[AnalysedQuery],
+        index: CandidateIndex,
+        field: Field,
+        size: int,
+        within: Within,
+    ) -> list[Ranking]:
+        """See `CandidateGenerator.rank`."""
+        return index.search(
+            [
+                SearchRequest(
+                    self.kind,
+                    field,
+                    size,
+                    words=searched_words(query.words(field), index, field),
+                    within=within,
+                )
+                for query in queries
+            ]
+        )
+
+
+class Bm25(_ByWords):
+    """BM25 as Lucene computes it, with the index's k1 and b."""
+
+    kind = "bm25"
+
+
+class TfIdf(_ByWords):
+    """Cosine of TfIdf vectors with the paper's idf (section 5.1)."""
+
+    kind = "tfidf"
+
+
+class NearestNeighbours:
+    """Cosine of averaged word vectors (the paper's BOW_emb, section 5.2)."""
+
+    def rank(
+        self,
+        queries: Sequence[AnalysedQuery],
+        index: CandidateIndex,
+        field: Field,
+        size: int,
+        within: Within,
+    ) -> list[Ranking]:
+        """See `CandidateGenerator.rank`.
+
+        Raises:
+            UsageError: The index was built without word vectors.
+        """
+        if index.vectors is None:
+            raise UsageError(
+                f"index {index.name!r} has no word vectors, which knn needs; rebuild it without "
+                "--no-vectors or choose another --first-stage"
+            )
+        means = mean_vectors([query.words(field) for query in queries], index.vectors)
+        asked = [number for number, mean in enumerate(means) if mean.any()]
+        found = index.search(
+            [
+                SearchRequest("knn", field, size, vector=means[number], within=within)
+                for number in asked
+            ]
+        )
+        rankings = dict(zip(asked, found, strict=True))
+        return [rankings.get(number, Ranking.empty()) for number in range(len(queries))]
+
+
+def searched_words(
+    words: Sequence[str], index: CandidateIndex, field: Field
+) -> dict[str, int]:
+    """How often each word occurs in a query; the rarest `MAX_WORDS` of the collection's words.
+
+    Only in a query with more distinct words does anything fall away.
+    """
+    counts = Counter(words)
+    if len(counts) <= MAX_WORDS:
+        return dict(counts)
+    distinct = sorted(counts)
+    df = index.statistics(field, distinct).df.tolist()
+    known = sorted((n, word) for n, word in zip(df, distinct, strict=True) if n > 0)
+    return {word: counts[word] for _, word in known[:MAX_WORDS]}

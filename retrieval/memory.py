@@ -1,0 +1,36 @@
+"""A small index of texts at hand, for trying things out."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from allusion_es.corpora.passage import Passage
+from allusion_es.language.analysis import Analyser
+from allusion_es.language.vectors import WordVectors
+from allusion_es.retrieval.analysed import analyse_passages
+from allusion_es.retrieval.index import IndexSettings
+from allusion_es.retrieval.local import LocalIndex
+from allusion_es.retrieval.local_build import build_local
+
+
+def index_texts(texts: Mapping[str, str], vectors: WordVectors | None = None) -> LocalIndex:
+    """An in-process index of `texts` (passage id to text) that leaves no file behind.
+
+    Args:
+        texts: At least one text.
+        vectors: Word vectors for nearest neighbours and rerankers, or None.
+
+    Example:
+        >>> len(index_texts({"Gen.1.1": "In principio creavit Deus"}))
+        1
+    """
+    analyser = Analyser()
+    passages = [
+        Passage(identifier, text, order=order)
+        for order, (identifier, text) in enumerate(texts.items())
+    ]
+    settings = IndexSettings(analyser.settings, vectors.name if vectors else "")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "texts.idx"
+        build_local(path, analyse_passages(passages, analyser), settings, vectors)
+        return LocalIndex(path, (lambda: vectors) if vectors else None)

@@ -6,7 +6,7 @@ from allusion_es.core.errors import InputError
 from allusion_es.language.lemmatise import Lemmatiser, load_lemmatiser
 from allusion_es.language.normalise import fold
 from allusion_es.language.stopwords import STOP_WORDS
-from allusion_es.language.tokenise import tokenise
+from allusion_es.language.tokenise import Tokeniser
 
 ANALYSIS_VERSION = 1
 """Raised whenever the same text would give other tokens or lemmas."""
@@ -67,20 +67,19 @@ class Analyser:
 
     def __init__(self, lemmatiser: str = "simplemma", stop_words: bool = False) -> None:
         self._lemmatiser: Lemmatiser = load_lemmatiser(lemmatiser)
+        self._tokeniser = Tokeniser(self._lemmatiser.is_word)
         self._stop = STOP_WORDS if stop_words else frozenset()
         self.settings = AnalysisSettings(lemmatiser, self._lemmatiser.version, stop_words)
 
     def analyse(self, text: str) -> Analysis:
         """Tokens, lemmas and spans of `text`; empty tuples where it has no words."""
-        words = [
-            word
-            for word in tokenise(text, self._lemmatiser.is_word)
-            if word.form not in self._stop
-        ]
+        words = list(self._tokeniser.words(text))
+        if self._stop:
+            words = [word for word in words if word.form not in self._stop]
         return Analysis(
-            tuple(word.form for word in words),
-            tuple(self._lemmatiser.lemma(word.form) for word in words),
-            tuple((word.start, word.end) for word in words),
+            tuple([form for form, _, _ in words]),
+            tuple([self._lemmatiser.lemma(form) for form, _, _ in words]),
+            tuple([(start, end) for _, start, end in words]),
         )
 
     def adopt(self, tokens: tuple[str, ...], lemmas: tuple[str, ...] | None) -> Analysis:

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import Protocol
 
 from allusion_es.core.plugins import load_plugin
+from allusion_es.language.dictionary import SavedDictionaries
 from allusion_es.language.normalise import fold
 from allusion_es.language.spelling import likely_spelling, spellings
 
@@ -51,11 +52,14 @@ class Simplemma:
     """
 
     def __init__(self) -> None:
-        # Importing simplemma takes 50 ms and its Latin dictionary more: not before it is used.
-        import simplemma
+        # Importing simplemma takes 0.1 s: not before it is used.
+        from simplemma import Lemmatizer
+        from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy
 
-        self._lemmatise = simplemma.lemmatize
-        self._is_known = simplemma.is_known
+        dictionaries = SavedDictionaries()
+        strategy = DefaultStrategy(dictionary_factory=dictionaries)
+        self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
+        self._dictionary = DictionaryLookupStrategy(dictionaries)
         self.version: str = version("simplemma")
         self.lemma = lru_cache(maxsize=200_000)(self._lemma)
         self.is_word = lru_cache(maxsize=200_000)(self._is_word)
@@ -66,8 +70,11 @@ class Simplemma:
 
     def _is_word(self, form: str) -> bool:
         """See `Lemmatiser.is_word`."""
-        return any(self._is_known(spelling, lang="la") for spelling in spellings(form))
+        return any(self._is_known(spelling) for spelling in spellings(form))
 
     def _spelling(self, form: str) -> str:
-        known = (s for s in spellings(form) if self._is_known(s, lang="la"))
+        known = (spelling for spelling in spellings(form) if self._is_known(spelling))
         return next(known, likely_spelling(form))
+
+    def _is_known(self, spelling: str) -> bool:
+        return self._dictionary.get_lemma(spelling, "la") is not None

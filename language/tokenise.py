@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from allusion_es.language.normalise import fold
 
@@ -17,8 +18,7 @@ _WHOLE = frozenset({"chalane", "siccine"})
 """Words that no dictionary has and whose end only looks like an enclitic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word of a text.
 
     Attributes:
@@ -32,43 +32,50 @@ class Word:
     end: int
 
 
-def tokenise(text: str, is_word: Callable[[str], bool]) -> Iterator[Word]:
-    """The words of `text` in order, enclitics as words of their own.
+class Tokeniser:
+    """Finds the words of texts, enclitics as words of their own.
 
     -que, -ne and -ve are split off where the rest is a word and the whole is not, so that
     `itaque`, `neque` and `quisque` stay whole. Words broken by a hyphen at the end of a line
     and words with editors' marks inside are one word; `&` is `et`; numbers are left out.
 
     Args:
-        text: Any text.
         is_word: Tells whether a folded form is a known word.
 
     Example:
         >>> known = {"dixit", "neque", "uerbum"}.__contains__
-        >>> [word.form for word in tokenise("Dixitque: neque ver-\\nbum [e]st 3", known)]
+        >>> words = Tokeniser(known).words("Dixitque: neque ver-\\nbum [e]st 3")
+        >>> [word.form for word in words]
         ['dixit', 'que', 'neque', 'uerbum', 'est']
     """
-    for match in _WORD.finditer(text):
-        start, end = match.span()
-        form = "et" if match[0] == "&" else fold(match[0])
-        if not form:
-            continue
-        enclitic = _enclitic(form, is_word)
-        if not enclitic:
-            yield Word(form, start, end)
-            continue
-        cut = _before_letters(text, end, len(enclitic))
-        yield Word(form[: -len(enclitic)], start, cut)
-        yield Word(enclitic, cut, end)
 
+    def __init__(self, is_word: Callable[[str], bool]) -> None:
+        self._is_word = is_word
+        # Texts repeat their words: each distinct one is folded and looked up once.
+        self._split = lru_cache(maxsize=200_000)(self._split_printed)
 
-def _enclitic(form: str, is_word: Callable[[str], bool]) -> str:
-    for enclitic in _ENCLITICS:
-        rest = form.removesuffix(enclitic)
-        if 2 <= len(rest) < len(form):
-            whole = form in _WHOLE or is_word(form)
-            return "" if whole or not is_word(rest) else enclitic
-    return ""
+    def words(self, text: str) -> Iterator[Word]:
+        """The words of `text` in order."""
+        for match in _WORD.finditer(text):
+            form, enclitic = self._split(match[0])
+            start, end = match.span()
+            if enclitic:
+                cut = _before_letters(text, end, len(enclitic))
+                yield Word(form, start, cut)
+                yield Word(enclitic, cut, end)
+            elif form:
+                yield Word(form, start, end)
+
+    def _split_printed(self, printed: str) -> tuple[str, str]:
+        """The folded word without its enclitic, and the enclitic or ""."""
+        form = "et" if printed == "&" else fold(printed)
+        for enclitic in _ENCLITICS:
+            rest = form.removesuffix(enclitic)
+            if 2 <= len(rest) < len(form):
+                whole = form in _WHOLE or self._is_word(form)
+                split = not whole and self._is_word(rest)
+                return (rest, enclitic) if split else (form, "")
+        return form, ""
 
 
 def _before_letters(text: str, end: int, count: int) -> int:

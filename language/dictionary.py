@@ -1,0 +1,113 @@
+"""simplemma's Latin dictionary as a file that opens at once.
+
+simplemma unpacks its dictionary at every start, which takes over a second; a query should not
+wait for that. It is unpacked once, into the data folder, and memory-mapped from then on.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from allusion_es.core.arrays import Array, ArrayFile, save_arrays
+from allusion_es.core.errors import AllusionError
+from allusion_es.core.files import data_dir
+
+_LANGUAGE = "la"
+
+
+class SavedDictionary(Mapping[str, str]):
+    """Word forms and lemmas in sorted arrays, found by bisection.
+
+    Args:
+        file: Arrays that `save_dictionary` wrote.
+    """
+
+    def __init__(self, file: ArrayFile) -> None:
+        # Python reads single items of a memoryview much faster than those of an array.
+        self._keys = memoryview(file.load("keys"))
+        self._key_ends = memoryview(file.load("key_ends"))
+        self._values = memoryview(file.load("values"))
+        self._value_ends = memoryview(file.load("value_ends"))
+
+    def __getitem__(self, form: str) -> str:
+        """The lemma of a word form.
+
+        Raises:
+            KeyError: The dictionary does not have it.
+        """
+        key = form.encode()
+        low, high = 0, len(self._key_ends) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if self._key(middle) < key:
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(self) or self._key(low) != key:
+            raise KeyError(form)
+        return self._values[self._value_ends[low] : self._value_ends[low + 1]].tobytes().decode()
+
+    def __iter__(self) -> Iterator[str]:
+        """The word forms, sorted by their bytes."""
+        return (self._key(number).decode() for number in range(len(self)))
+
+    def __len__(self) -> int:
+        """How many word forms there are."""
+        return len(self._key_ends) - 1
+
+    def _key(self, number: int) -> bytes:
+        return self._keys[self._key_ends[number] : self._key_ends[number + 1]].tobytes()
+
+
+class SavedDictionaries:
+    """A dictionary factory for simplemma's strategies that opens the saved dictionary."""
+
+    def get_dictionary(self, lang: str) -> Mapping[str, str]:
+        """The Latin dictionary, saved first where it is not yet.
+
+        Raises:
+            ValueError: Another language is asked for.
+        """
+        if lang != _LANGUAGE:
+            raise ValueError(f"Unsupported language: {lang}")
+        return self._latin
+
+    @cached_property
+    def _latin(self) -> Mapping[str, str]:
+        path = data_dir() / "data" / f"simplemma-{version('simplemma')}-{_LANGUAGE}.arrays"
+        try:
+            return SavedDictionary(ArrayFile(path, "delete it"))
+        except (AllusionError, OSError):
+            return _unpack(path)
+
+
+def _unpack(path: Path) -> Mapping[str, str]:
+    """simplemma's own dictionary, saved at `path` for the next time if that can be written."""
+    from simplemma.strategies.dictionaries import DefaultDictionaryFactory
+
+    dictionary: Mapping[str, str] = DefaultDictionaryFactory().get_dictionary(_LANGUAGE)
+    try:
+        save_dictionary(path, dictionary)
+        return SavedDictionary(ArrayFile(path, "delete it"))
+    except AllusionError:
+        return dictionary
+
+
+def save_dictionary(path: Path, dictionary: Mapping[str, str]) -> None:
+    """Write a dictionary for `SavedDictionary`.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    pairs = sorted((form.encode(), lemma.encode()) for form, lemma in dictionary.items())
+    arrays: dict[str, Array] = {}
+    for name, texts in (("key", [key for key, _ in pairs]), ("value", [v for _, v in pairs])):
+        arrays[f"{name}s"] = np.frombuffer(b"".join(texts), np.uint8)
+        ends = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum([len(text) for text in texts], out=ends[1:])
+        arrays[f"{name}_ends"] = ends
+    save_arrays(path, {}, arrays)
+

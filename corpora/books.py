@@ -14,7 +14,7 @@ import difflib
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from allusion_es.core.errors import VerseError
@@ -107,11 +107,21 @@ def find_book(name: str) -> Book:
         >>> [find_book(name).osis for name in ("1 Reg", "III Reg.", "1. Mose", "Offb", "Iudic.")]
         ['1Sam', '1Kgs', 'Gen', 'Rev', 'Judg']
     """
-    key = _key(name)
-    book = _by_name().get(key) or _by_name().get(key.translate(_SPELLING))
+    book = match_book(name)
     if book is None:
         raise _unknown(name, list(_printed_names()))
     return book
+
+
+def match_book(name: str) -> Book | None:
+    """The book that a name means, as `find_book`, or None where there is none.
+
+    Example:
+        >>> match_book("Ps xxii") is None
+        True
+    """
+    key = _key(name)
+    return _by_name().get(key) or _by_name().get(key.translate(_SPELLING))
 
 
 @cache
@@ -132,6 +142,7 @@ def _printed_names() -> dict[str, str]:
     return {name.casefold(): name for name in names}
 
 
+@lru_cache(maxsize=4096)
 def _key(name: str) -> str:
     decomposed = unicodedata.normalize("NFD", name.strip().casefold())
     plain = "".join(mark for mark in decomposed if not unicodedata.combining(mark))

@@ -1,0 +1,148 @@
+"""Verse references: what people write (`Ps 22,1-3`, `I Reg. ii, 3`) and OSIS ids.
+
+Reading is generous, printing is uniform. A reference is checked against a collection's
+verses by `verse_table.VerseTable`, since only a collection knows which verses exist.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from allusion_es.core.errors import UsageError, VerseError
+from allusion_es.corpora._reference_parser import Reference, read_references
+from allusion_es.corpora.books import Book, book_by_osis
+
+__all__ = [
+    "STYLES",
+    "Reference",
+    "Style",
+    "VerseId",
+    "format_reference",
+    "format_references",
+    "parse_references",
+    "parse_verse_id",
+]
+
+Style = Literal["osis", "comma", "colon"]
+"""How a reference is printed: `Ps.22.1`, `Ps 22,1` or `Ps 22:1`."""
+
+STYLES: tuple[Style, ...] = get_args(Style)
+
+
+@dataclass(frozen=True, slots=True)
+class VerseId:
+    """The parts of an OSIS id of a verse.
+
+    Attributes:
+        book: The book.
+        chapter: Chapter number, from 1.
+        verse: Verse number, from 1.
+    """
+
+    book: Book
+    chapter: int
+    verse: int
+
+    def __str__(self) -> str:
+        """The OSIS id."""
+        return f"{self.book.osis}.{self.chapter}.{self.verse}"
+
+
+def parse_verse_id(osis_id: str) -> VerseId:
+    """The parts of an OSIS id such as `1Sam.2.3`.
+
+    Raises:
+        VerseError: It is not an id of one verse, or its book is unknown.
+
+    Example:
+        >>> parse_verse_id("1Sam.2.3").chapter
+        2
+    """
+    parts = osis_id.split(".")
+    if len(parts) != 3 or not all(
+        part.isascii() and part.isdecimal() and int(part) and part[0] != "0" for part in parts[1:]
+    ):
+        raise VerseError(f"{osis_id!r} is not an OSIS id of a verse such as 'Ps.22.1'")
+    return VerseId(book_by_osis(parts[0]), int(parts[1]), int(parts[2]))
+
+
+def parse_references(text: str) -> tuple[Reference, ...]:
+    """The references that a text such as `Ps 22,1.3; Is 7,14` lists, in its order.
+
+    Read are OSIS ids and ranges (`Ps.22.1-Ps.22.3`); chapter and verse with comma, colon,
+    dot or blank between them; Roman numerals; verses listed with dots or commas; ranges
+    within a chapter or across chapters (`Gen 1,31-2,3`); whole chapters and books; `f`, `s`
+    and `sq` for one verse more, `ff`, `ss` and `sqq` for two. Letters after a verse (`3a`)
+    mean the whole verse. In books of one chapter a single number is a verse.
+
+    Raises:
+        VerseError: The text cannot be read; the message says where and shows a good one.
+
+    Example:
+        >>> [str(reference) for reference in parse_references("I Reg. ii, 3; Ps 22,1-2.4")]
+        ['1Sam.2.3', 'Ps.22.1-Ps.22.2', 'Ps.22.4']
+    """
+    return read_references(text)
+
+
+def format_reference(osis_id: str, style: Style = "comma") -> str:
+    """One verse as people read it.
+
+    Raises:
+        VerseError: It is not an OSIS id of a verse.
+
+    Example:
+        >>> format_reference("1Sam.2.3"), format_reference("Rev.1.8", "colon")
+        ('1 Reg 2,3', 'Apc 1:8')
+    """
+    return format_references([osis_id], style)
+
+
+def format_references(osis_ids: Iterable[str], style: Style = "comma") -> str:
+    """Several verses in the order given, with ranges where verses follow each other.
+
+    Raises:
+        VerseError: One is not an OSIS id of a verse.
+        UsageError: There is no such style.
+
+    Example:
+        >>> format_references(["Ps.22.1", "Ps.22.2", "Ps.22.4", "Ps.23.1", "Jude.1.5"])
+        'Ps 22,1-2.4; 23,1; Jud 5'
+    """
+    if style not in STYLES:
+        raise UsageError(f"there is no style {style!r}; use one of {', '.join(STYLES)}")
+    runs = list(_runs(parse_verse_id(osis_id) for osis_id in osis_ids))
+    if style == "osis":
+        return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    return _join(runs, *((",", ".") if style == "comma" else (":", ",")))
+
+
+def _runs(verses: Iterable[VerseId]) -> Iterator[tuple[VerseId, VerseId]]:
+    """First and last verse of each stretch in which every verse follows the one before."""
+    first = last = None
+    for verse in verses:
+        if first is None or last is None:
+            first = verse
+        elif verse != VerseId(last.book, last.chapter, last.verse + 1):
+            yield first, last
+            first = verse
+        last = verse
+    if first is not None and last is not None:
+        yield first, last
+
+
+def _join(runs: list[tuple[VerseId, VerseId]], chapter_mark: str, verse_mark: str) -> str:
+    printed = ""
+    before: VerseId | None = None
+    for first, last in runs:
+        if before is not None and first.book == before.book and first.chapter == before.chapter:
+            printed += verse_mark
+        else:
+            printed += "; " if before else ""
+            if before is None or first.book != before.book:
+                printed += f"{first.book.abbreviation} "
+            if not first.book.has_one_chapter:
+                printed += f"{first.chapter}{chapter_mark}"
+        printed += str(first.verse) if first == last else f"{first.verse}-{last.verse}"
+        before = last
+    return printed

@@ -53,7 +53,7 @@ def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Arr
             "crc": zlib.crc32(array),
         }
         offset += -(-array.nbytes // _ALIGN) * _ALIGN
-    header = json.dumps({"meta": meta, "arrays": table}).encode()
+    header = json.dumps({"meta": meta, "arrays": table, "size": offset}).encode()
     start = _start(len(header))
     with writing(path) as file:
         file.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)))
@@ -96,6 +96,8 @@ class ArrayFile:
         self.meta: dict[str, Any] = content["meta"]
         self._table: dict[str, dict[str, Any]] = content["arrays"]
         self._start = _start(length)
+        if len(self._buffer) != self._start + content.get("size", -1):
+            raise self._damaged("it is cut off")
 
     def __contains__(self, name: str) -> bool:
         """Whether there is an array of that name."""
@@ -111,12 +113,8 @@ class ArrayFile:
         if entry is None or entry["type"] not in _TYPES:
             raise self._damaged(f"it lacks {name}")
         count = int(np.prod(entry["shape"], dtype=np.int64))
-        try:
-            flat: Array = np.frombuffer(
-                self._buffer, entry["type"], count, self._start + entry["offset"]
-            )
-        except ValueError as error:
-            raise self._damaged("it is cut off") from error
+        start = self._start + entry["offset"]
+        flat: Array = np.frombuffer(self._buffer, entry["type"], count, start)
         if zlib.crc32(flat) != entry["crc"]:
             raise self._damaged(f"{name} has changed since it was written")
         return flat.reshape(entry["shape"])

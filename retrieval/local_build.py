@@ -75,8 +75,9 @@ class _Collected:
 
     def add(self, analysed: AnalysedPassage) -> None:
         passage, analysis = analysed.passage, analysed.analysis
-        if self.ids.setdefault(passage.id, len(self.ids)) != len(self.ids) - 1:
+        if passage.id in self.ids:
             raise InputError(f"passage id {passage.id!r} occurs twice; ids must be unique")
+        self.ids[passage.id] = len(self.ids)
         numbers = self._numbers
         for field, words in (("token", analysis.tokens), ("lemma", analysis.lemmas)):
             self._codes[field].extend([numbers.setdefault(w, len(numbers)) for w in words])  # type: ignore[index]

@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from allusion_es.core.errors import PluginError, UsageError
+from allusion_es.core.errors import PluginError, SettingsMismatchError, UsageError
 from allusion_es.language.analysis import Analyser
 from allusion_es.retrieval.explain import first_stage_contributions
 from allusion_es.retrieval.fusion import reciprocal_rank_fusion
@@ -59,8 +59,13 @@ class Retriever:
         within: Which passages may be returned.
         explain: Fill `Hit.contributions`.
 
+    Attributes:
+        analyser: Analyses as the index was analysed.
+
     Raises:
         PluginError: A generator or reranker is unknown.
+        SettingsMismatchError: This installation would analyse the query in another way than the
+            index was.
         UsageError: A number is below 1, or more candidates are asked for than the index gives.
 
     Example:
@@ -104,7 +109,12 @@ class Retriever:
         self._within = within
         self._explain = explain
         settings = index.settings.analysis
-        self._analyser = Analyser(settings.lemmatiser, settings.stop_words)
+        self.analyser = Analyser(settings.lemmatiser, settings.stop_words)
+        if self.analyser.settings != settings:
+            raise SettingsMismatchError(
+                f"index {index.name!r} was built with {settings}, but this installation analyses "
+                f"queries with {self.analyser.settings}; rebuild it with 'allusion-es index'"
+            )
 
     def answer(self, query: Query | str) -> Answer:
         """What is found for one query."""
@@ -115,7 +125,7 @@ class Retriever:
         """What is found for each query, in order; they are searched for in batches."""
         remaining = iter(queries)
         while batch := list(islice(remaining, _BATCH)):
-            analysed = [AnalysedQuery(q, self._analyser.analyse(q.text)) for q in batch]
+            analysed = [AnalysedQuery(q, self.analyser.analyse(q.text)) for q in batch]
             for query, ranking in zip(analysed, self._first_stage(analysed), strict=True):
                 yield self._finish(query, ranking)
 

@@ -1,0 +1,114 @@
+"""`allusion-es doctor`: what is installed, what is there, what is wrong, what to do."""
+
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from allusion_es.cli.options import (
+    ApiKey,
+    CaCerts,
+    DataDir,
+    Es,
+    Fingerprint,
+    Password,
+    ServerOptions,
+    TableFormat,
+    User,
+    Wait,
+    library,
+)
+from allusion_es.core.errors import AllusionError
+
+_PACKAGES = ("allusion-es", "elasticsearch", "numpy", "scipy", "gensim", "POT", "pyemd", "simplemma")
+
+Row = dict[str, str]
+
+
+def doctor(
+    format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
+    es: Es = None,
+    ca_certs: CaCerts = None,
+    fingerprint: Fingerprint = None,
+    api_key: ApiKey = None,
+    user: User = None,
+    password: Password = None,
+    wait: Wait = 0.0,
+    data_dir: DataDir = None,
+) -> None:
+    """Check versions, data, indexes and (with --es) the server; exit 1 where something is wrong."""
+    from allusion_es.cli.output import print_rows
+
+    rows = [*_versions(), *_data(), *_indexes()]
+    if es is not None:
+        server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+        rows.append(_checked("server", lambda: _answering(server)))
+    print_rows(rows, format)
+    if any(row["state"] == "wrong" for row in rows):
+        raise typer.Exit(1)
+
+
+def _versions() -> Iterator[Row]:
+    yield {"what": "python", "state": "ok", "detail": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            yield {"what": package, "state": "ok", "detail": version(package)}
+        except PackageNotFoundError:
+            detail = f"missing; install it with '{sys.executable} -m pip install {package}'"
+            yield {"what": package, "state": "wrong", "detail": detail}
+
+
+def _data() -> Iterator[Row]:
+    from allusion_es.core.files import data_dir
+    from allusion_es.corpora import packages
+
+    folder = data_dir()
+    yield {"what": "data folder", "state": "ok", "detail": str(folder)}
+    for data in packages.DATA_FILES:
+        if packages.fetched(data, folder):
+            yield _checked(data.file_name, lambda data=data: _verified(data))  # type: ignore[misc]
+        else:
+            detail = "not fetched yet; 'allusion-es fetch' does it, or the first query"
+            yield {"what": data.file_name, "state": "missing", "detail": detail}
+
+
+def _indexes() -> Iterator[Row]:
+    books = library()
+    for name in books.names():
+        yield _checked(f"index {name}", lambda name=name: _sound(name))  # type: ignore[misc]
+
+
+def _verified(data: object) -> str:
+    from allusion_es.core.files import data_dir
+    from allusion_es.corpora.packages import DataFile, verify
+
+    assert isinstance(data, DataFile)
+    verify(data, data_dir())
+    return f"{data.package}, hash verified"
+
+
+def _sound(name: str) -> str:
+    from allusion_es.retrieval.pipeline import Retriever
+
+    found = library().open(name)
+    found.check()
+    Retriever(found, reranker=None)  # complains where queries would be analysed in another way
+    return f"{len(found)} passages, checksums right"
+
+
+def _answering(options: ServerOptions) -> str:
+    from allusion_es.es.catalogue import list_indices
+
+    with options.connect() as server:
+        names = ", ".join(found.name for found in list_indices(server)) or "none yet"
+        return f"Elasticsearch {server.version} at {server.url}; indexes: {names}"
+
+
+def _checked(what: str, check: Callable[[], str]) -> Row:
+    try:
+        return {"what": what, "state": "ok", "detail": check()}
+    except AllusionError as error:
+        return {"what": what, "state": "wrong", "detail": str(error)}

@@ -1,0 +1,173 @@
+"""`allusion-es index`: build an index of the Vulgate or of one's own texts."""
+
+import re
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from allusion_es.cli.options import (
+    ApiKey,
+    CaCerts,
+    DataDir,
+    Es,
+    Fingerprint,
+    Password,
+    ServerOptions,
+    User,
+    Wait,
+    library,
+)
+from allusion_es.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from allusion_es.corpora.passage import Passage
+
+
+class Kind(StrEnum):
+    """How a file is read."""
+
+    table = "table"
+    lines = "lines"
+    verses = "verses"
+
+
+class Neighbours(StrEnum):
+    """How Elasticsearch finds nearest neighbours."""
+
+    flat = "flat"
+    hnsw = "hnsw"
+
+
+def index(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A TSV or CSV with columns id and text, or a text with one passage a line; the "
+            "Vulgate by default.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", "-n", help="Name of the index; from the file's name by default.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        Kind | None,
+        typer.Option(
+            help="table (columns id, text, …), lines (one passage a line), verses (reference, "
+            "tab, text); by the file's name by default.",
+            show_default=False,
+        ),
+    ] = None,
+    work: Annotated[
+        str | None, typer.Option(help="Title of the work.", show_default=False)
+    ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option(help="Index windows of this many passages.", show_default=False),
+    ] = None,
+    window_words: Annotated[
+        int | None, typer.Option(help="Index windows of this many words.", show_default=False)
+    ] = None,
+    step: Annotated[
+        int | None,
+        typer.Option(help="From one window to the next; half a window by default.",
+                     show_default=False),
+    ] = None,
+    lemmatiser: Annotated[str, typer.Option(help="Lemmatiser plug-in.")] = "simplemma",
+    stop_words: Annotated[
+        bool, typer.Option("--stop-words", help="Leave out function words.")
+    ] = False,
+    vectors: Annotated[
+        bool, typer.Option(help="Keep word vectors, for knn and soft cosine.")
+    ] = True,
+    k1: Annotated[float, typer.Option(help="BM25's term-frequency saturation.")] = 1.2,
+    b: Annotated[float, typer.Option(help="BM25's length normalisation.")] = 0.75,
+    shards: Annotated[int, typer.Option(min=1, help="Shards on Elasticsearch.")] = 1,
+    replicas: Annotated[int, typer.Option(min=0, help="Replicas on Elasticsearch.")] = 0,
+    knn: Annotated[
+        Neighbours, typer.Option(help="Nearest neighbours on Elasticsearch: exact or fast.")
+    ] = Neighbours.flat,
+    es: Es = None,
+    ca_certs: CaCerts = None,
+    fingerprint: Fingerprint = None,
+    api_key: ApiKey = None,
+    user: User = None,
+    password: Password = None,
+    wait: Wait = 0.0,
+    data_dir: DataDir = None,
+) -> None:
+    """Build an index in this process, or on Elasticsearch with --es.
+
+    An index of the same name stays in use until the new one is complete.
+    """
+    from allusion_es.retrieval.names import check_name
+
+    chosen = check_name(name or _name_of(path))
+    if not (0 < k1 <= 100 and 0 <= b <= 1):
+        raise UsageError(f"k1 must be above 0 and at most 100, b from 0 to 1, not {k1} and {b}")
+    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+    passages = _windows(_passages(path, kind, work), window, window_words, step)
+    if server.url is None:
+        count = library().build(
+            chosen, passages, lemmatiser=lemmatiser, stop_words=stop_words, vectors=vectors,
+            k1=k1, b=b,
+        )
+        where = library().path(chosen)
+        print(f"index {chosen!r}: {count} passages in {where}", file=sys.stderr)
+        return
+    from allusion_es.cli.progress import progress
+    from allusion_es.es.build import build_es_index
+    from allusion_es.language.analysis import Analyser
+    from allusion_es.retrieval.analysed import analyse_passages
+    from allusion_es.retrieval.index import IndexSettings
+
+    analyser = Analyser(lemmatiser, stop_words)
+    table = library().vectors() if vectors else None
+    settings = IndexSettings(analyser.settings, table.name if table else "", k1, b)
+    count = build_es_index(
+        server.connect(), chosen, analyse_passages(passages, analyser), settings, table,
+        shards=shards, replicas=replicas, knn=knn.value, progress=progress,
+    )
+    print(f"index {chosen!r}: {count} passages on {es}", file=sys.stderr)
+
+
+def _name_of(path: Path | None) -> str:
+    if path is None:
+        return "vulgate"
+    name = re.sub(r"[^a-z0-9_-]+", "-", path.stem.lower()).strip("-_")
+    if not name:
+        raise UsageError(f"{path}: no index name can be made of it; give one with --name")
+    return name
+
+
+def _passages(path: Path | None, kind: Kind | None, work: str | None) -> "Iterable[Passage]":
+    if path is None:
+        return library().vulgate()
+    from allusion_es.cli.progress import progress
+    from allusion_es.corpora.tables import read_passages
+
+    return progress(read_passages(path, kind=kind.value if kind else None, work=work), "Indexing")
+
+
+def _windows(
+    passages: "Iterable[Passage]", window: int | None, words: int | None, step: int | None
+) -> "Iterable[Passage]":
+    from allusion_es.corpora.windows import passage_windows, word_windows
+
+    if window is not None and words is not None:
+        raise UsageError("--window and --window-words exclude each other; give one")
+    if window is not None:
+        return passage_windows(passages, window, step or max(1, window // 2))
+    if words is not None:
+        return word_windows(passages, words, step or max(1, words // 2))
+    if step is not None:
+        raise UsageError("--step needs --window or --window-words")
+    return passages

@@ -1,0 +1,87 @@
+"""`allusion-es list`: the indexes and plug-ins that are there."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from allusion_es.cli.options import (
+    ApiKey,
+    CaCerts,
+    DataDir,
+    Es,
+    Fingerprint,
+    Password,
+    ServerOptions,
+    TableFormat,
+    User,
+    Wait,
+    library,
+)
+from allusion_es.core.errors import AllusionError
+
+
+class What(StrEnum):
+    """What is listed."""
+
+    indexes = "indexes"
+    generators = "generators"
+    lemmatisers = "lemmatisers"
+    rerankers = "rerankers"
+
+
+def list_(
+    what: Annotated[
+        What | None, typer.Argument(help="All of them by default.", show_default=False)
+    ] = None,
+    format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
+    es: Es = None,
+    ca_certs: CaCerts = None,
+    fingerprint: Fingerprint = None,
+    api_key: ApiKey = None,
+    user: User = None,
+    password: Password = None,
+    wait: Wait = 0.0,
+    data_dir: DataDir = None,
+) -> None:
+    """List indexes (in this process, and with --es on the server) and plug-ins."""
+    from allusion_es.cli.output import print_rows
+
+    rows: list[dict[str, Any]] = []
+    if what in (None, What.indexes):
+        rows += _local_indexes()
+        if es is not None:
+            server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+            rows += _server_indexes(server)
+    for kind in (What.generators, What.lemmatisers, What.rerankers):
+        if what in (None, kind):
+            rows += _plugins(kind)
+    print_rows(rows, format)
+
+
+def _local_indexes() -> Iterator[dict[str, Any]]:
+    books = library()
+    for name in books.names():
+        try:
+            detail = f"{len(books.open(name))} passages"
+        except AllusionError as error:
+            detail = str(error)
+        yield {"kind": "index", "name": name, "where": "in process", "detail": detail}
+
+
+def _server_indexes(server: ServerOptions) -> Iterator[dict[str, Any]]:
+    from allusion_es.es.catalogue import list_indices
+
+    for found in list_indices(server.connect()):
+        detail = found.problem or f"{found.passages} passages"
+        yield {"kind": "index", "name": found.name, "where": str(server.url), "detail": detail}
+
+
+def _plugins(kind: What) -> Iterator[dict[str, Any]]:
+    from allusion_es.core.plugins import plugins
+
+    for name, entry in plugins(f"allusion_es.{kind}").items():
+        package = entry.dist.name if entry.dist else "?"
+        yield {"kind": kind.removesuffix("s"), "name": name, "where": package,
+               "detail": entry.value}

@@ -1,0 +1,86 @@
+"""The command `allusion-es`: one file a command, and here what they share."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from allusion_es.cli import doctor, fetch, index, listing, query
+from allusion_es.core.errors import AllusionError, UsageError
+
+app = typer.Typer(
+    name="allusion-es",
+    help="Find the Bible verses that a Latin text alludes to, and say why.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Locals could hold a password.
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+)
+app.command("query")(query.query)
+app.command("index")(index.index)
+app.command("fetch")(fetch.fetch)
+app.command("list")(listing.list_)
+app.command("doctor")(doctor.doctor)
+
+_INTERRUPTED = 130
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"allusion-es {version('allusion-es')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Find the Bible verses that a Latin text alludes to, and say why."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit status; every known error is one line on stderr."""
+    try:
+        status = app(list(arguments), prog_name="allusion-es", standalone_mode=False)
+        sys.stdout.flush()
+    except AllusionError as error:
+        return _complain(str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); what is still to be written goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
+    except Exception as error:
+        # typer's errors for wrong options; their class depends on typer's version.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        return _complain(f"{message()} (see 'allusion-es --help')", UsageError.exit_code)
+    if status == _INTERRUPTED:
+        return _complain("interrupted; nothing was changed", _INTERRUPTED)
+    return status if isinstance(status, int) else 0
+
+
+def _complain(message: str, status: int) -> int:
+    line = " ".join(message.split())
+    with contextlib.suppress(BrokenPipeError):
+        print(f"allusion-es: error: {line}", file=sys.stderr)
+    return status
+
+
+def main() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        # Latin with diacritics must not depend on the terminal's locale.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,143 @@
+"""Options that several commands share, and what they stand for."""
+
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from allusion_es.core.files import DATA_DIR_VARIABLE
+
+if TYPE_CHECKING:
+    from allusion_es.es.connection import Server
+    from allusion_es.retrieval.index import CandidateIndex
+    from allusion_es.retrieval.library import Library
+
+
+def _use_data_dir(folder: Path | None) -> Path | None:
+    # Everything below reads the variable, so that one setting reaches all of it.
+    if folder is not None:
+        os.environ[DATA_DIR_VARIABLE] = str(folder)
+    return folder
+
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        envvar=DATA_DIR_VARIABLE,
+        callback=_use_data_dir,
+        help="Folder for fetched data and indexes; the user's cache folder by default.",
+        show_default=False,
+    ),
+]
+Name = Annotated[str, typer.Option("--name", "-n", help="Name of the index.")]
+Es = Annotated[
+    str | None,
+    typer.Option(
+        "--es",
+        metavar="URL",
+        envvar="ALLUSION_ES_URL",
+        help="Use the index on this Elasticsearch (several URLs: separated by commas).",
+        show_default=False,
+    ),
+]
+CaCerts = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca-certs", envvar="ALLUSION_ES_CA_CERTS", help="CA certificates of the server.",
+        show_default=False,
+    ),
+]
+Fingerprint = Annotated[
+    str | None,
+    typer.Option(
+        "--fingerprint", envvar="ALLUSION_ES_FINGERPRINT",
+        help="SHA-256 fingerprint of the server's certificate.", show_default=False,
+    ),
+]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key", envvar="ALLUSION_ES_API_KEY",
+        help="API key; better given by the environment variable.", show_default=False,
+    ),
+]
+User = Annotated[
+    str | None,
+    typer.Option("--user", envvar="ALLUSION_ES_USER", help="User name.", show_default=False),
+]
+Password = Annotated[
+    str | None,
+    typer.Option(
+        "--password", envvar="ALLUSION_ES_PASSWORD",
+        help="Password; better given by the environment variable.", show_default=False,
+    ),
+]
+Wait = Annotated[
+    float,
+    typer.Option("--wait", min=0, help="Seconds to wait for a server that is starting."),
+]
+
+
+class TableFormat(StrEnum):
+    """How listings are printed."""
+
+    table = "table"
+    json = "json"
+    tsv = "tsv"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ServerOptions:
+    """Where the server is and how to log in; without a URL, the index is in this process."""
+
+    url: str | None
+    ca_certs: Path | None = None
+    fingerprint: str | None = None
+    api_key: str | None = None
+    user: str | None = None
+    password: str | None = None
+    wait: float = 0.0
+
+    def connect(self) -> "Server":
+        """The server.
+
+        Raises:
+            ServerUnavailableError, ServerRefusedError: It does not answer as it should.
+        """
+        from allusion_es.es.connection import Server
+
+        return Server.connect(
+            self.url,
+            ca_certs=str(self.ca_certs) if self.ca_certs else None,
+            fingerprint=self.fingerprint,
+            api_key=self.api_key,
+            user=self.user,
+            password=self.password,
+            wait=self.wait,
+        )
+
+
+def library() -> "Library":
+    """The indexes in the data folder, with progress on the terminal."""
+    from allusion_es.cli.progress import progress
+    from allusion_es.retrieval.library import Library
+
+    return Library(progress=progress)
+
+
+def open_candidate_index(name: str, server: ServerOptions) -> "CandidateIndex":
+    """The index of that name, on the server if there is one, else in this process.
+
+    Raises:
+        AllusionError: It is missing, damaged, or the server does not answer.
+    """
+    books = library()
+    if server.url is None:
+        return books.open(name)
+    from allusion_es.es.index import open_index
+
+    return open_index(server.connect(), name, books.vectors)

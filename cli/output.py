@@ -1,0 +1,166 @@
+"""How results are written: tables for people, JSON and TSV for programs, runs for TREC tools."""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from allusion_es.cli.options import TableFormat
+from allusion_es.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from allusion_es.language.analysis import Analyser
+    from allusion_es.retrieval.pipeline import Answer
+    from allusion_es.retrieval.types import Hit
+
+_COLUMNS = ("query_id", "rank", "id", "reference", "score", "candidate_rank", "candidate_score")
+_PIPE_WIDTH = 120
+
+
+def console() -> "Console":
+    """Where tables go: as wide as the terminal, or 120 characters in a pipe."""
+    from rich.console import Console
+
+    plain = not sys.stdout.isatty()
+    return Console(width=_PIPE_WIDTH if plain else None, highlight=False)
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], format: TableFormat, title: str = "") -> None:
+    """Print a listing; JSON is one list, TSV has a header."""
+    if format is TableFormat.json:
+        print(json.dumps(list(rows), ensure_ascii=False, indent=2))
+    elif format is TableFormat.tsv:
+        if rows:
+            print("\t".join(rows[0]))
+        for row in rows:
+            print("\t".join(one_line(str(value)) for value in row.values()))
+    else:
+        from rich.table import Table
+
+        table = Table(title=title or None, title_justify="left")
+        for name in rows[0] if rows else ():
+            table.add_column(name, overflow="fold")
+        for row in rows:
+            table.add_row(*(str(value) for value in row.values()))
+        console().print(table if rows else f"{title or 'Listing'}: nothing")
+
+
+def one_line(text: str) -> str:
+    """The text without tabs and line breaks, for a cell of a TSV."""
+    return " ".join(text.split())
+
+
+def answer_json(answer: "Answer") -> str:
+    """The answer as one line of JSON."""
+    query, analysis = answer.query.query, answer.query.analysis
+    return json.dumps(
+        {
+            "query": {
+                "query_id": query.query_id,
+                "text": query.text,
+                "tokens": analysis.tokens,
+                "lemmas": analysis.lemmas,
+                "unknown": answer.unknown,
+            },
+            "hits": [asdict(hit) for hit in answer.hits],
+        },
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+
+
+def tsv_header() -> str:
+    """Names of the columns of `answer_tsv`."""
+    return "\t".join((*_COLUMNS, "text"))
+
+
+def answer_tsv(answer: "Answer") -> Iterable[str]:
+    """One line a hit."""
+    for hit in answer.hits:
+        values = [one_line(answer.query.query.query_id)]
+        values += [one_line(str(getattr(hit, name))) for name in _COLUMNS[1:]]
+        yield "\t".join((*values, one_line(hit.text)))
+
+
+def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:
+    """One line a hit: `query_id Q0 passage_id rank score tag`.
+
+    TREC tools sort by score and break ties in their own way; where our scores are equal, the
+    printed ones are made to differ by the least amount that single precision holds.
+
+    Raises:
+        UsageError: An id contains blanks, which the format cannot hold.
+    """
+    import numpy as np
+
+    above = np.float32(math.inf)
+    for hit in answer.hits:
+        for kind, identifier in (("query", answer.query.query.query_id), ("passage", hit.id)):
+            if len(identifier.split()) != 1:
+                raise UsageError(
+                    f"{kind} id {identifier!r} cannot stand in a TREC run; ids must not be empty "
+                    "or contain blanks"
+                )
+        above = min(np.float32(hit.score), np.nextafter(above, np.float32(-math.inf)))
+        yield f"{answer.query.query.query_id} Q0 {hit.id} {hit.rank} {float(above)!r} {tag}"
+
+
+def print_answer(answer: "Answer", analyser: "Analyser", to: "Console", explain: bool) -> None:
+    """Print an answer as a table, with the words that query and passage share marked."""
+    from rich.table import Table
+    from rich.text import Text
+
+    to.print(Text(f"{answer.query.query.query_id}: {answer.query.query.text}", style="bold"))
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("rank", justify="right")
+    table.add_column("passage", no_wrap=True)
+    table.add_column("score", justify="right")
+    table.add_column("stage 1", justify="right")
+    table.add_column("text", ratio=1)
+    for hit in answer.hits:
+        text = marked(hit.text, answer, analyser, to.color_system is not None)
+        if explain:
+            text.append(_reasons(hit), style="dim")
+        table.add_row(
+            str(hit.rank), hit.reference, f"{hit.score:.4f}", str(hit.candidate_rank), text
+        )
+    to.print(table if answer.hits else Text("no passage found", style="dim"))
+    to.print()
+
+
+def _reasons(hit: "Hit") -> str:
+    pairs = [
+        f"{c.query_word} ~ {c.passage_word} {c.contribution:.4f}"
+        if c.query_word != c.passage_word
+        else f"{c.query_word} {c.contribution:.4f}"
+        for c in hit.contributions
+    ]
+    return "\n" + "; ".join(pairs) if pairs else ""
+
+
+def marked(text: str, answer: "Answer", analyser: "Analyser", colour: bool) -> "Text":
+    """The text with the words marked that share token or lemma with the query.
+
+    Marked by style where there is colour, by asterisks elsewhere.
+    """
+    from rich.text import Text
+
+    tokens, lemmas = set(answer.query.words("token")), set(answer.query.words("lemma"))
+    analysis = analyser.analyse(text)
+    result = Text()
+    place = 0
+    for token, lemma, (start, end) in zip(
+        analysis.tokens, analysis.lemmas, analysis.spans, strict=True
+    ):
+        if token in tokens or lemma in lemmas:
+            result.append(text[place:start])
+            word = text[start:end]
+            result.append(word if colour else f"*{word}*", style="bold green")
+            place = end
+    result.append(text[place:])
+    return result

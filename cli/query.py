@@ -1,0 +1,181 @@
+"""`allusion-es query`: which passages do these words allude to?"""
+
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from allusion_es.cli.options import (
+    ApiKey,
+    CaCerts,
+    DataDir,
+    Es,
+    Fingerprint,
+    Name,
+    Password,
+    ServerOptions,
+    User,
+    Wait,
+    open_candidate_index,
+)
+from allusion_es.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from allusion_es.retrieval.pipeline import Answer, Retriever
+    from allusion_es.retrieval.types import Query, Within
+
+
+class Fields(StrEnum):
+    """Which words the first stage compares."""
+
+    token = "token"
+    lemma = "lemma"
+    both = "both"
+
+
+class Format(StrEnum):
+    """How answers are printed."""
+
+    table = "table"
+    json = "json"
+    tsv = "tsv"
+    trec = "trec"
+
+
+class InputFormat(StrEnum):
+    """How queries are read."""
+
+    lines = "lines"
+    jsonl = "jsonl"
+
+
+def query(
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT|-|FILE",
+            help="The words; or - for stdin, or a file: one query a line, or JSON lines.",
+            show_default=False,
+        ),
+    ],
+    name: Name = "vulgate",
+    first_stage: Annotated[
+        str,
+        typer.Option(
+            help="Where candidates come from: bm25, tfidf, knn, rrf (all three, fused), or a "
+            "generator of another package."
+        ),
+    ] = "bm25",
+    field: Annotated[Fields, typer.Option(help="Words that candidates share.")] = Fields.lemma,
+    candidates: Annotated[int, typer.Option(help="How many candidates to rescore.")] = 500,
+    rerank: Annotated[
+        str, typer.Option(help="Reranker ('allusion-es list rerankers'), or none.")
+    ] = "soft-cosine",
+    top: Annotated[int, typer.Option("--top", "-k", help="How many passages to show.")] = 10,
+    book: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this book, by any of its names; may be repeated."),
+    ] = None,
+    testament: Annotated[
+        list[str] | None, typer.Option(help="Only this testament: ot or nt.")
+    ] = None,
+    work: Annotated[
+        list[str] | None, typer.Option(help="Only this work; may be repeated.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="List the word pairs that make up each score.")
+    ] = False,
+    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
+    input_format: Annotated[
+        InputFormat | None,
+        typer.Option(help="How a file or stdin is read; by its name by default."),
+    ] = None,
+    tag: Annotated[str, typer.Option(help="Name of the run in TREC output.")] = "",
+    es: Es = None,
+    ca_certs: CaCerts = None,
+    fingerprint: Fingerprint = None,
+    api_key: ApiKey = None,
+    user: User = None,
+    password: Password = None,
+    wait: Wait = 0.0,
+    data_dir: DataDir = None,
+) -> None:
+    """Find the passages that a text alludes to.
+
+    Without an index, the first query fetches the Vulgate and builds it.
+    """
+    from allusion_es.cli.queries import read_queries
+    from allusion_es.retrieval.pipeline import FIELD_CHOICES, STAGE_CHOICES, Retriever
+
+    queries = read_queries(text, input_format)
+    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+    retriever = Retriever(
+        open_candidate_index(name, server),
+        generators=STAGE_CHOICES.get(first_stage, (first_stage,)),
+        fields=FIELD_CHOICES[field],
+        candidates=candidates,
+        reranker=None if rerank == "none" else rerank,
+        top=top,
+        within=_within(book, testament, work),
+        explain=explain,
+    )
+    tag = tag or f"{first_stage}.{field}.{rerank}"
+    _print(retriever, queries, format, tag, explain)
+
+
+def _within(
+    books: Iterable[str] | None, testaments: Iterable[str] | None, works: Iterable[str] | None
+) -> "Within":
+    from allusion_es.corpora.books import find_book
+    from allusion_es.retrieval.types import Within
+
+    for testament in testaments or ():
+        if testament not in ("ot", "nt"):
+            raise UsageError(f"--testament {testament!r}: use ot or nt")
+    return Within(
+        frozenset(find_book(book).osis for book in books or ()),
+        frozenset(testaments or ()),
+        frozenset(works or ()),
+    )
+
+
+def _print(
+    retriever: "Retriever", queries: "list[Query]", format: Format, tag: str, explain: bool
+) -> None:
+    from allusion_es.cli import output
+    from allusion_es.cli.progress import progress
+
+    answers: Iterable[Answer] = retriever.answers(queries)
+    if len(queries) > 1 and not sys.stdout.isatty():
+        answers = progress(answers, "Querying", len(queries))
+    if format is Format.tsv:
+        print(output.tsv_header())
+    to = output.console() if format is Format.table else None
+    for answer in answers:
+        if format is Format.json:
+            print(output.answer_json(answer))
+        elif format is Format.tsv:
+            print(*output.answer_tsv(answer), sep="\n", end="\n" if answer.hits else "")
+        elif format is Format.trec:
+            print(*output.answer_trec(answer, tag), sep="\n", end="\n" if answer.hits else "")
+        elif to is not None:
+            output.print_answer(answer, retriever.analyser, to, explain)
+        _tell(answer)
+
+
+def _tell(answer: "Answer") -> None:
+    """Say on stderr what a reader of the hits would not guess."""
+    identifier = answer.query.query.query_id
+    if not answer.hits:
+        words = ", ".join(answer.unknown) or "none"
+        print(f"query {identifier}: no passage found; unknown words: {words}", file=sys.stderr)
+    if answer.cut:
+        print(
+            f"query {identifier}: {answer.cut} of its most frequent words were not searched for; "
+            "a shorter query finds more",
+            file=sys.stderr,
+        )
+
+

@@ -1,0 +1,116 @@
+"""The indexes in the data folder: built, opened, listed."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from allusion_es.core.errors import IndexMissingError
+from allusion_es.core.files import data_dir
+from allusion_es.core.progress import Progress, silent
+from allusion_es.corpora.packages import FLORET, VULGATE, DataFile, fetch
+from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.vulgate import read_vulgate
+from allusion_es.language.analysis import Analyser
+from allusion_es.language.floret import Floret
+from allusion_es.language.vectors import WordVectors
+from allusion_es.retrieval.analysed import analyse_passages
+from allusion_es.retrieval.index import IndexSettings
+from allusion_es.retrieval.local import LocalIndex
+from allusion_es.retrieval.local_build import build_local
+from allusion_es.retrieval.names import check_name
+
+VULGATE_NAME = "vulgate"
+"""Name of the default index, which is built when it is first asked for."""
+
+_SUFFIX = ".idx"
+_VERSES = 35_809
+
+
+class Library:
+    """The in-process indexes of one data folder.
+
+    Args:
+        folder: The data folder; by default `ALLUSION_DATA_DIR` or the user's cache folder.
+        progress: Shown by long work.
+    """
+
+    def __init__(self, folder: Path | None = None, progress: Progress = silent) -> None:
+        self.folder = data_dir(folder)
+        self._progress = progress
+
+    def names(self) -> list[str]:
+        """Names of the indexes that are there, sorted."""
+        return sorted(path.stem for path in (self.folder / "indexes").glob(f"[!.]*{_SUFFIX}"))
+
+    def path(self, name: str) -> Path:
+        """Where the index of that name lies or would lie.
+
+        Raises:
+            UsageError: No index can have that name.
+        """
+        return self.folder / "indexes" / f"{check_name(name)}{_SUFFIX}"
+
+    def open(self, name: str = VULGATE_NAME) -> LocalIndex:
+        """The index of that name; the Vulgate's is built first where it is missing.
+
+        Raises:
+            IndexMissingError: There is none of that name; the message says which there are.
+            IndexDamagedError: It is damaged or of another format.
+            DownloadError: The Vulgate is to be built and cannot be fetched.
+        """
+        path = self.path(name)
+        if name == VULGATE_NAME and not path.exists():
+            self.build(name, self.vulgate())
+        try:
+            return LocalIndex(path, self.vectors)
+        except IndexMissingError as error:
+            there = ", ".join(self.names()) or "none yet"
+            raise IndexMissingError(f"{error}; there are: {there}") from error
+
+    def build(
+        self,
+        name: str,
+        passages: Iterable[Passage],
+        *,
+        lemmatiser: str = "simplemma",
+        stop_words: bool = False,
+        vectors: bool = True,
+        k1: float = 1.2,
+        b: float = 0.75,
+    ) -> int:
+        """Build an index; one of the same name stays in use until it is complete.
+
+        Args:
+            name: Lower-case letters, digits, - and _.
+            passages: In canonical order.
+            lemmatiser: Name of a lemmatiser plug-in.
+            stop_words: Leave out the words of the stop list.
+            vectors: Give words and passages their vectors.
+            k1: BM25's term-frequency saturation.
+            b: BM25's length normalisation.
+
+        Returns:
+            How many passages it holds.
+
+        Raises:
+            InputError: There is no passage, or two have the same id.
+            StorageError: It cannot be written.
+        """
+        path = self.path(name)
+        analyser = Analyser(lemmatiser, stop_words)
+        table = self.vectors() if vectors else None
+        settings = IndexSettings(analyser.settings, table.name if table else "", k1, b)
+        return build_local(path, analyse_passages(passages, analyser), settings, table)
+
+    def vulgate(self) -> Iterator[Passage]:
+        """The verses of the Vulgate, fetched first where they are missing."""
+        path = fetch(VULGATE, self.folder, self._progress)
+        yield from self._progress(read_vulgate(path), "Indexing the Vulgate", _VERSES)
+
+    def vectors(self) -> WordVectors:
+        """The default word vectors, fetched first where they are missing."""
+        return load_floret(FLORET, self.folder, self._progress)
+
+
+def load_floret(data: DataFile, folder: Path, progress: Progress = silent) -> Floret:
+    """The floret vectors of a package, fetched first where they are missing."""
+    return Floret(fetch(data, folder, progress), f"floret {data.package}")

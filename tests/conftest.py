@@ -1,0 +1,76 @@
+"""Fixtures that many tests share: the real Vulgate, its index, the command line."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
+from allusion_es.corpora.packages import FLORET, VULGATE, fetch
+from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.vulgate import read_vulgate
+from allusion_es.retrieval.library import Library
+from allusion_es.retrieval.local import LocalIndex
+
+# pytest_plugins = ["es_fixtures"]
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data folder of the tests' own, with the fetched data of the user's."""
+    cache = data_dir()
+    for data in (VULGATE, FLORET):
+        fetch(data, cache)
+    folder = tmp_path_factory.mktemp("allusion-es")
+    (folder / "data").symlink_to(cache / "data")
+    before = os.environ.get(DATA_DIR_VARIABLE)
+    os.environ[DATA_DIR_VARIABLE] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ[DATA_DIR_VARIABLE]
+    else:
+        os.environ[DATA_DIR_VARIABLE] = before
+
+
+@pytest.fixture(scope="session")
+def library(data_folder: Path) -> Library:
+    return Library(data_folder)
+
+
+@pytest.fixture(scope="session")
+def vulgate_passages(data_folder: Path) -> tuple[Passage, ...]:
+    return tuple(read_vulgate(VULGATE.path(data_folder)))
+
+
+@pytest.fixture(scope="session")
+def vulgate_index(library: Library) -> LocalIndex:
+    return library.open()
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    """Runs `allusion-es` as users do, in a process of its own."""
+    command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
+    assert command, "allusion-es is not installed beside this Python"
+
+    def run(
+        *arguments: str, stdin: str | bytes = "", **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        done = subprocess.run(
+            [command, *arguments],
+            input=data,
+            capture_output=True,
+            env={**os.environ, **environment},
+            timeout=120,
+        )
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    return run

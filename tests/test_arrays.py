@@ -1,0 +1,100 @@
+"""Files of arrays: what is written comes back, and damage is seen."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from allusion_es.core.arrays import ArrayFile, save_arrays
+from allusion_es.core.errors import IndexDamagedError, StorageError
+from allusion_es.core.files import writing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+ARRAYS = st.dictionaries(
+    st.text(min_size=1, max_size=8),
+    st.one_of(
+        hnp.arrays(dtype, hnp.array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=5))
+        for dtype in (np.uint8, np.int32, np.int64, np.float32, np.float64)
+    ),
+    max_size=4,
+)
+
+
+@given(arrays=ARRAYS)
+@settings(max_examples=50, deadline=None)
+def test_round_trip(arrays: dict[str, np.ndarray], tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("arrays") / "x.idx"
+    save_arrays(path, {"n": 1}, arrays)
+    file = ArrayFile(path, "rebuild")
+    assert file.meta == {"n": 1}
+    for name, array in arrays.items():
+        assert name in file
+        np.testing.assert_array_equal(file.load(name), array)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "x.idx"
+    save_arrays(path, {"n": 1}, {"a": np.arange(100), "b": np.ones(3, np.float32)})
+    return path
+
+
+def test_every_flipped_byte_is_noticed(saved: Path) -> None:
+    good = saved.read_bytes()
+    padding = set()
+    for place in range(0, len(good), 7):
+        bad = bytearray(good)
+        bad[place] ^= 0x10
+        saved.write_bytes(bad)
+        try:
+            ArrayFile(saved, "rebuild it so").check()
+        except IndexDamagedError as error:
+            assert str(saved) in str(error)
+            assert "rebuild it so" in str(error)
+        else:
+            padding.add(place)
+    # Only bytes between the arrays mean nothing.
+    assert all(good[place] == 0 for place in padding)
+    assert len(padding) < 64
+
+
+@pytest.mark.parametrize("length", [0, 5, 20, 100, -1])
+def test_a_file_that_is_cut_off_is_noticed(saved: Path, length: int) -> None:
+    saved.write_bytes(saved.read_bytes()[:length])
+    with pytest.raises(IndexDamagedError, match="damaged index"):
+        ArrayFile(saved, "rebuild").check()
+
+
+def test_another_file_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    path.write_text("Gallia est omnis divisa in partes tres" * 10)
+    with pytest.raises(IndexDamagedError, match="does not begin as an index"):
+        ArrayFile(path, "rebuild")
+
+
+def test_text_arrays_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not stored"):
+        save_arrays(tmp_path / "x", {}, {"a": np.array(["a"])})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_complete_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+
+    def fail() -> None:
+        with writing(path) as file:
+            file.write(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="cannot be written"), writing(tmp_path / "file" / "x"):
+        pass

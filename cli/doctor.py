@@ -1,9 +1,7 @@
 """`allusion-es doctor`: what is installed, what is there, what is wrong, what to do."""
 
-import platform
 import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
@@ -23,7 +21,16 @@ from allusion_es.cli.options import (
 )
 from allusion_es.core.errors import AllusionError
 
-_PACKAGES = ("allusion-es", "elasticsearch", "numpy", "scipy", "gensim", "POT", "pyemd", "simplemma")
+_PACKAGES = (
+    "allusion-es",
+    "elasticsearch",
+    "numpy",
+    "scipy",
+    "gensim",
+    "POT",
+    "pyemd",
+    "simplemma",
+)
 
 Row = dict[str, str]
 
@@ -52,6 +59,9 @@ def doctor(
 
 
 def _versions() -> Iterator[Row]:
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
     yield {"what": "python", "state": "ok", "detail": platform.python_version()}
     for package in _PACKAGES:
         try:

@@ -54,7 +54,9 @@ def index(
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", "-n", help="Name of the index; from the file's name by default.",
+            "--name",
+            "-n",
+            help="Name of the index; from the file's name by default.",
             show_default=False,
         ),
     ] = None,
@@ -66,9 +68,7 @@ def index(
             show_default=False,
         ),
     ] = None,
-    work: Annotated[
-        str | None, typer.Option(help="Title of the work.", show_default=False)
-    ] = None,
+    work: Annotated[str | None, typer.Option(help="Title of the work.", show_default=False)] = None,
     window: Annotated[
         int | None,
         typer.Option(help="Index windows of this many passages.", show_default=False),
@@ -78,8 +78,9 @@ def index(
     ] = None,
     step: Annotated[
         int | None,
-        typer.Option(help="From one window to the next; half a window by default.",
-                     show_default=False),
+        typer.Option(
+            help="From one window to the next; half a window by default.", show_default=False
+        ),
     ] = None,
     lemmatiser: Annotated[str, typer.Option(help="Lemmatiser plug-in.")] = "simplemma",
     stop_words: Annotated[
@@ -117,8 +118,13 @@ def index(
     passages = _windows(_passages(path, kind, work), window, window_words, step)
     if server.url is None:
         count = library().build(
-            chosen, passages, lemmatiser=lemmatiser, stop_words=stop_words, vectors=vectors,
-            k1=k1, b=b,
+            chosen,
+            passages,
+            lemmatiser=lemmatiser,
+            stop_words=stop_words,
+            vectors=vectors,
+            k1=k1,
+            b=b,
         )
         where = library().path(chosen)
         print(f"index {chosen!r}: {count} passages in {where}", file=sys.stderr)
@@ -133,8 +139,15 @@ def index(
     table = library().vectors() if vectors else None
     settings = IndexSettings(analyser.settings, table.name if table else "", k1, b)
     count = build_es_index(
-        server.connect(), chosen, analyse_passages(passages, analyser), settings, table,
-        shards=shards, replicas=replicas, knn=knn.value, progress=progress,
+        server.connect(),
+        chosen,
+        analyse_passages(passages, analyser),
+        settings,
+        table,
+        shards=shards,
+        replicas=replicas,
+        knn=knn.value,
+        progress=progress,
     )
     print(f"index {chosen!r}: {count} passages on {es}", file=sys.stderr)
 
@@ -160,14 +173,14 @@ def _passages(path: Path | None, kind: Kind | None, work: str | None) -> "Iterab
 def _windows(
     passages: "Iterable[Passage]", window: int | None, words: int | None, step: int | None
 ) -> "Iterable[Passage]":
-    from allusion_es.corpora.windows import passage_windows, word_windows
-
     if window is not None and words is not None:
         raise UsageError("--window and --window-words exclude each other; give one")
-    if window is not None:
-        return passage_windows(passages, window, step or max(1, window // 2))
-    if words is not None:
-        return word_windows(passages, words, step or max(1, words // 2))
-    if step is not None:
-        raise UsageError("--step needs --window or --window-words")
-    return passages
+    size = window if window is not None else words
+    if size is None:
+        if step is not None:
+            raise UsageError("--step needs --window or --window-words")
+        return passages
+    from allusion_es.corpora.windows import passage_windows, word_windows
+
+    make = passage_windows if window is not None else word_windows
+    return make(passages, size, step if step is not None else max(1, size // 2))

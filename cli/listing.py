@@ -83,5 +83,9 @@ def _plugins(kind: What) -> Iterator[dict[str, Any]]:
 
     for name, entry in plugins(f"allusion_es.{kind}").items():
         package = entry.dist.name if entry.dist else "?"
-        yield {"kind": kind.removesuffix("s"), "name": name, "where": package,
-               "detail": entry.value}
+        yield {
+            "kind": kind.removesuffix("s"),
+            "name": name,
+            "where": package,
+            "detail": entry.value,
+        }

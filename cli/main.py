@@ -16,6 +16,7 @@ app = typer.Typer(
     help="Find the Bible verses that a Latin text alludes to, and say why.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     # Locals could hold a password.
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,

@@ -47,22 +47,28 @@ Es = Annotated[
 CaCerts = Annotated[
     Path | None,
     typer.Option(
-        "--ca-certs", envvar="ALLUSION_ES_CA_CERTS", help="CA certificates of the server.",
+        "--ca-certs",
+        envvar="ALLUSION_ES_CA_CERTS",
+        help="CA certificates of the server.",
         show_default=False,
     ),
 ]
 Fingerprint = Annotated[
     str | None,
     typer.Option(
-        "--fingerprint", envvar="ALLUSION_ES_FINGERPRINT",
-        help="SHA-256 fingerprint of the server's certificate.", show_default=False,
+        "--fingerprint",
+        envvar="ALLUSION_ES_FINGERPRINT",
+        help="SHA-256 fingerprint of the server's certificate.",
+        show_default=False,
     ),
 ]
 ApiKey = Annotated[
     str | None,
     typer.Option(
-        "--api-key", envvar="ALLUSION_ES_API_KEY",
-        help="API key; better given by the environment variable.", show_default=False,
+        "--api-key",
+        envvar="ALLUSION_ES_API_KEY",
+        help="API key; better given by the environment variable.",
+        show_default=False,
     ),
 ]
 User = Annotated[
@@ -72,8 +78,10 @@ User = Annotated[
 Password = Annotated[
     str | None,
     typer.Option(
-        "--password", envvar="ALLUSION_ES_PASSWORD",
-        help="Password; better given by the environment variable.", show_default=False,
+        "--password",
+        envvar="ALLUSION_ES_PASSWORD",
+        help="Password; better given by the environment variable.",
+        show_default=False,
     ),
 ]
 Wait = Annotated[

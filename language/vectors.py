@@ -93,12 +93,11 @@ def mean_vector(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float3
     This is the paper's BOW_emb (section 5.2). Repeated words count as often as they occur;
     the result is all zeros where no word has a vector.
     """
-    return mean_vectors([words], vectors)[0]
+    mean: NDArray[np.float32] = mean_vectors([words], vectors)[0]
+    return mean
 
 
-def mean_vectors(
-    texts: Sequence[Sequence[str]], vectors: WordVectors
-) -> NDArray[np.float32]:
+def mean_vectors(texts: Sequence[Sequence[str]], vectors: WordVectors) -> NDArray[np.float32]:
     """`mean_vector` of each text, shape (len(texts), dimension)."""
     words = sorted({word for text in texts for word in text})
     rows = {word: row for row, word in enumerate(words)}

@@ -40,9 +40,7 @@ class SoftCosine:
             raise UsageError(f"soft-cosine: power must be at least 1, not {power}")
         self._power = power
 
-    def score(
-        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> Floats:
+    def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """See `Reranker.score`."""
         words = self._words(query, candidates, collection)
         if words.query_norm == 0:

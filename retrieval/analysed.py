@@ -16,9 +16,7 @@ class AnalysedPassage:
     analysis: Analysis
 
 
-def analyse_passages(
-    passages: Iterable[Passage], analyser: Analyser
-) -> Iterator[AnalysedPassage]:
+def analyse_passages(passages: Iterable[Passage], analyser: Analyser) -> Iterator[AnalysedPassage]:
     """Each passage with its words; words that the user brought are used as they are.
 
     Raises:

@@ -117,6 +117,8 @@ def _shared(
     return sorted(asked.keys() & found.keys()), asked, found
 
 
-_EXPLAIN: dict[
-    str, Callable[[Sequence[str], Sequence[str], Field, CandidateIndex], Parts]
-] = {"bm25": _bm25, "tfidf": _tfidf, "knn": _knn}
+_EXPLAIN: dict[str, Callable[[Sequence[str], Sequence[str], Field, CandidateIndex], Parts]] = {
+    "bm25": _bm25,
+    "tfidf": _tfidf,
+    "knn": _knn,
+}

@@ -115,9 +115,7 @@ class NearestNeighbours:
         return [rankings.get(number, Ranking.empty()) for number in range(len(queries))]
 
 
-def searched_words(
-    words: Sequence[str], index: CandidateIndex, field: Field
-) -> dict[str, int]:
+def searched_words(words: Sequence[str], index: CandidateIndex, field: Field) -> dict[str, int]:
     """How often each word occurs in a query; the rarest `MAX_WORDS` of the collection's words.
 
     Only in a query with more distinct words does anything fall away.

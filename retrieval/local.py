@@ -170,9 +170,7 @@ class LocalIndex:
             raise UsageError(
                 f"index {self.name!r} has no word vectors; {self._rebuild}, without --no-vectors"
             )
-        scores: NDArray[np.float32] = (
-            self._array(f"{request.field}.mean_vectors") @ request.vector
-        )
+        scores: NDArray[np.float32] = self._array(f"{request.field}.mean_vectors") @ request.vector
         return scores
 
     def _postings(self, field: Field, word: str) -> tuple[Array, Array]:

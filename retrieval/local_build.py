@@ -3,6 +3,7 @@
 import json
 from array import array
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -112,8 +113,8 @@ class _Collected:
         if table is not None:
             arrays["word_vectors"] = table
         for field in FIELDS:
-            codes = renumber[np.array(self._codes[field], dtype=np.int32)]
-            for name, values in _field_arrays(codes, offsets, len(words), table).items():
+            numbered = renumber[np.array(self._codes[field], dtype=np.int32)]
+            for name, values in _field_arrays(numbered, offsets, len(words), table).items():
                 arrays[f"{field}.{name}"] = values
         return arrays
 
@@ -150,11 +151,12 @@ def _mean_vectors(
 ) -> NDArray[np.float32]:
     """Unit-length mean of the word vectors of each passage, zeros where it has no words."""
     means = np.zeros((len(offsets) - 1, table.shape[1]), dtype=np.float32)
-    for number, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for number, (start, end) in enumerate(pairwise(offsets.tolist())):
         if end > start:
             table[codes[start:end]].sum(axis=0, out=means[number])
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    return np.divide(means, lengths, out=means, where=lengths > 0)
+    np.divide(means, lengths, out=means, where=lengths > 0)
+    return means
 
 
 def blob(texts: Iterable[str]) -> NDArray[np.uint8]:

@@ -204,7 +204,9 @@ class Retriever:
         known = np.zeros(len(tokens), dtype=bool)
         for field in self._fields:
             known |= self._index.statistics(field, query.words(field)).df > 0
-        found = (token for token, is_known in zip(tokens, known.tolist(), strict=True) if not is_known)
+        found = (
+            token for token, is_known in zip(tokens, known.tolist(), strict=True) if not is_known
+        )
         return tuple(dict.fromkeys(found))
 
 

@@ -69,9 +69,7 @@ class Candidates:
 class Reranker(Protocol):
     """Gives candidates new scores, and says where they come from."""
 
-    def score(
-        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> Floats:
+    def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """A finite score for each candidate, higher is better, shape (len(candidates),)."""
         ...
 

@@ -60,7 +60,8 @@ class WordCounts:
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum of `values` (one an entry) for each text, shape (size,)."""
-        return np.bincount(self.texts, weights=values, minlength=self.size)
+        sums = np.bincount(self.texts, weights=values, minlength=self.size)
+        return sums.astype(np.float64, copy=False)
 
 
 def code_texts(texts: Sequence[Sequence[str]]) -> CodedTexts:

@@ -1,7 +1,8 @@
 """What crosses the borders between index, reranker and report: frozen, and by passage id."""
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -74,7 +75,7 @@ class SearchRequest:
     kind: Literal["bm25", "tfidf", "knn"]
     field: Field
     size: int
-    words: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = dataclasses.field(default_factory=dict)
     vector: NDArray[np.float32] | None = None
     within: Within = Within()
 

@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
+
 def lucene_lengths(lengths: Integers) -> Integers:
     """The lengths that Lucene remembers of passages with `lengths` words, same shape.
 
@@ -77,8 +78,9 @@ def lucene_idf(df: Integers, passages: int) -> Singles:
         >>> lucene_idf(np.array([1, 2]), 2).round(4).tolist()
         [0.6931, 0.1823]
     """
-    df = df.astype(np.float64)
-    return np.log(1 + (passages - df + 0.5) / (df + 0.5)).astype(np.float32)
+    known = df.astype(np.float64)
+    inverse = np.log(1 + (passages - known + 0.5) / (known + 0.5))
+    return np.asarray(inverse, dtype=np.float32)
 
 
 def idf(df: Integers, passages: int) -> Floats:
@@ -96,9 +98,7 @@ def idf(df: Integers, passages: int) -> Floats:
     return np.maximum(0.0, np.log(passages / (1.0 + df.astype(np.float64))))
 
 
-def tfidf_query_weights(
-    counts: Mapping[str, int], words: Sequence[str], idfs: Floats
-) -> Floats:
+def tfidf_query_weights(counts: Mapping[str, int], words: Sequence[str], idfs: Floats) -> Floats:
     """Factor of each query word's passage frequency in the TfIdf cosine, shape (len(words),).
 
     The cosine of query q and passage p is the sum over words of

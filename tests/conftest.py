@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
 from allusion_es.corpora.packages import FLORET, VULGATE, fetch
 from allusion_es.corpora.passage import Passage

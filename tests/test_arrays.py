@@ -1,29 +1,28 @@
 """Files of arrays: what is written comes back, and damage is seen."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from allusion_es.core.arrays import ArrayFile, save_arrays
-from allusion_es.core.errors import IndexDamagedError, StorageError
-from allusion_es.core.files import writing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-ARRAYS = st.dictionaries(
-    st.text(min_size=1, max_size=8),
-    st.one_of(
-        hnp.arrays(dtype, hnp.array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=5))
-        for dtype in (np.uint8, np.int32, np.int64, np.float32, np.float64)
-    ),
-    max_size=4,
-)
+from allusion_es.core.arrays import ArrayFile, save_arrays
+from allusion_es.core.errors import IndexDamagedError, StorageError
+from allusion_es.core.files import writing
+
+NUMBERS = st.sampled_from([np.uint8, np.int32, np.int64, np.float32, np.float64])
+SHAPES = hnp.array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=5)
+ARRAYS = st.dictionaries(st.text(min_size=1, max_size=8), hnp.arrays(NUMBERS, SHAPES), max_size=4)
 
 
 @given(arrays=ARRAYS)
 @settings(max_examples=50, deadline=None)
-def test_round_trip(arrays: dict[str, np.ndarray], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_round_trip(
+    arrays: dict[str, np.ndarray], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("arrays") / "x.idx"
     save_arrays(path, {"n": 1}, arrays)
     file = ArrayFile(path, "rebuild")
@@ -47,16 +46,19 @@ def test_every_flipped_byte_is_noticed(saved: Path) -> None:
         bad = bytearray(good)
         bad[place] ^= 0x10
         saved.write_bytes(bad)
-        try:
-            ArrayFile(saved, "rebuild it so").check()
-        except IndexDamagedError as error:
-            assert str(saved) in str(error)
-            assert "rebuild it so" in str(error)
-        else:
+        if good[place] == 0 and _reads(saved):
             padding.add(place)
-    # Only bytes between the arrays mean nothing.
-    assert all(good[place] == 0 for place in padding)
-    assert len(padding) < 64
+        else:
+            with pytest.raises(IndexDamagedError, match=r"x\.idx.*; rebuild it so"):
+                ArrayFile(saved, "rebuild it so").check()
+    assert len(padding) < 20  # only bytes between the arrays mean nothing
+
+
+def _reads(path: Path) -> bool:
+    with contextlib.suppress(IndexDamagedError):
+        ArrayFile(path, "").check()
+        return True
+    return False
 
 
 @pytest.mark.parametrize("length", [0, 5, 20, 100, -1])

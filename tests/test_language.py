@@ -3,6 +3,9 @@
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from allusion_es.core.errors import InputError, PluginError
 from allusion_es.language.analysis import Analyser
 from allusion_es.language.lemmatise import Simplemma
@@ -10,8 +13,6 @@ from allusion_es.language.normalise import MAX_WORD, fold
 from allusion_es.language.spelling import likely_spelling, spellings
 from allusion_es.language.stopwords import STOP_WORDS
 from allusion_es.language.tokenise import Tokeniser
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.fixture(scope="module")

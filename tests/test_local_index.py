@@ -5,6 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from little_vectors import LittleVectors
+
 from allusion_es.core.errors import (
     IndexDamagedError,
     IndexMissingError,
@@ -20,10 +24,6 @@ from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.local_build import build_local
 from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.types import SearchRequest, Within
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from little_vectors import LittleVectors
 
 SETTINGS = IndexSettings(Analyser().settings)
 
@@ -43,7 +43,9 @@ def build(path: Path, texts: dict[str, str], **properties: str) -> LocalIndex:
 
 @pytest.fixture
 def index(tmp_path: Path) -> LocalIndex:
-    return build(tmp_path / "little.idx", {"b": "x x y", "a": "x x y", "c": "y z", "e": "", "d": "z"})
+    return build(
+        tmp_path / "little.idx", {"b": "x x y", "a": "x x y", "c": "y z", "e": "", "d": "z"}
+    )
 
 
 def search(index: LocalIndex, kind: str, words: dict[str, int], size: int = 10) -> dict[str, float]:
@@ -71,8 +73,9 @@ def test_bm25_by_hand(index: LocalIndex) -> None:
 def test_tfidf_by_hand(index: LocalIndex) -> None:
     """idf(x) = idf(z) = log(4/3), idf(y) = log(4/4) = 0."""
     found = search(index, "tfidf", {"x": 1, "y": 1, "z": 1})
-    assert found == pytest.approx({"a": 1 / math.sqrt(2), "b": 1 / math.sqrt(2),
-                                   "c": 1 / math.sqrt(2), "d": 1 / math.sqrt(2)})
+    assert found == pytest.approx(
+        {"a": 1 / math.sqrt(2), "b": 1 / math.sqrt(2), "c": 1 / math.sqrt(2), "d": 1 / math.sqrt(2)}
+    )
     assert list(found) == ["a", "b", "c", "d"]
 
 
@@ -81,7 +84,9 @@ def test_nearest_neighbours_by_hand(index: LocalIndex) -> None:
     vector = np.array([1.0, 0.0], np.float32)
     ranking = index.search([SearchRequest("knn", "token", 10, vector=vector)])[0]
     assert ranking.ids == ("a", "b", "d", "c")
-    assert ranking.scores == pytest.approx([2 / 5**0.5, 2 / 5**0.5, 0.6, 0.6 / (0.6**2 + 1.8**2) ** 0.5])
+    assert ranking.scores == pytest.approx(
+        [2 / 5**0.5, 2 / 5**0.5, 0.6, 0.6 / (0.6**2 + 1.8**2) ** 0.5]
+    )
 
 
 def test_unknown_words_find_nothing(index: LocalIndex) -> None:
@@ -159,7 +164,7 @@ def test_an_interrupted_build_leaves_the_old_index(tmp_path: Path) -> None:
 
 
 def test_missing_and_old_indexes_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(IndexMissingError, match="no index 'gone'.*allusion-es index"):
+    with pytest.raises(IndexMissingError, match=r"no index 'gone'.*allusion-es index"):
         LocalIndex(tmp_path / "gone.idx")
     build(tmp_path / "x.idx", {"a": "x"})
     from allusion_es.core.arrays import save_arrays
@@ -180,7 +185,9 @@ IDS = st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=5)
 
 
 @given(st.dictionaries(IDS, WORDS, min_size=1, max_size=8), WORDS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_round_trip_and_plain_bm25(tmp_path: Path, texts: dict[str, str], query: str) -> None:
     """Ids, words and texts survive, and scores are what double precision gives."""
     index = build(tmp_path / "p.idx", texts)

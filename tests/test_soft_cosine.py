@@ -1,9 +1,16 @@
 """Soft cosine: by hand, against gensim, and what holds for all texts."""
 
 import math
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from little_vectors import LittleVectors
+from numpy.typing import NDArray
+
 from allusion_es.core.errors import UsageError
 from allusion_es.language.analysis import Analysis
 from allusion_es.language.vectors import WordVectors
@@ -11,16 +18,12 @@ from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.retrieval.reranking import Candidates
 from allusion_es.retrieval.texts import code_texts
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking, TermStatistics
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from little_vectors import LittleVectors
 
 
 class LittleCollection:
     """100 passages; x, y and z with df 9, 19 and 0, so that idf is log 10, log 5, log 100."""
 
-    DF = {"x": 9, "y": 19, "z": 0, "everywhere": 100}
+    DF: ClassVar = {"x": 9, "y": 19, "z": 0, "everywhere": 100}
 
     def __init__(self, vectors: WordVectors | None) -> None:
         self.vectors = vectors
@@ -42,7 +45,10 @@ def candidates_of(*texts: str) -> Candidates:
 
 
 def score(
-    query: str, *texts: str, power: int = 5, vectors: WordVectors | None = LittleVectors()  # noqa: B008
+    query: str,
+    *texts: str,
+    power: int = 5,
+    vectors: WordVectors | None = LittleVectors(),  # noqa: B008
 ) -> list[float]:
     collection = LittleCollection(vectors)
     found = SoftCosine(power).score(query_of(query), candidates_of(*texts), collection)  # type: ignore[arg-type]
@@ -83,7 +89,9 @@ def test_a_power_below_one_is_refused(power: int) -> None:
         SoftCosine(power)
 
 
-TEXT = st.lists(st.sampled_from(["x", "y", "z", "minus", "w", "everywhere"]), max_size=12).map(" ".join)
+TEXT = st.lists(st.sampled_from(["x", "y", "z", "minus", "w", "everywhere"]), max_size=12).map(
+    " ".join
+)
 
 
 @given(TEXT, st.lists(TEXT, min_size=1, max_size=12), st.randoms())
@@ -93,7 +101,9 @@ def test_what_holds_for_all_texts(query: str, texts: list[str], random: object) 
     assert all(-1e-9 <= value <= 1 + 1e-5 for value in found)
     order = list(range(len(texts)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    assert score(query, *(texts[n] for n in order)) == pytest.approx([found[n] for n in order], abs=1e-6)
+    assert score(query, *(texts[n] for n in order)) == pytest.approx(
+        [found[n] for n in order], abs=1e-6
+    )
     for text, value in zip(texts, found, strict=True):
         assert score(text, query)[0] == pytest.approx(value, abs=1e-6)
     own = score(query, query)[0]
@@ -111,25 +121,25 @@ def test_gensim_gives_the_same() -> None:
     from scipy.sparse import csc_matrix
 
     generator = np.random.default_rng(1)
-    words = [f"w{number}" for number in range(30)]
+    names = [f"w{number}" for number in range(30)]
     table = generator.normal(size=(30, 8)).astype(np.float32)
     table /= np.linalg.norm(table, axis=1, keepdims=True)
 
     class Random:
         name, dimension = "random", 8
 
-        def vectors(self, asked: list[str]) -> np.ndarray:
-            return table[[words.index(word) for word in asked]].reshape(-1, 8)
+        def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+            return table[[names.index(word) for word in words]].reshape(-1, 8)
 
-    texts = [" ".join(generator.choice(words, size=generator.integers(1, 20))) for _ in range(40)]
-    dictionary = Dictionary([words])
+    texts = [" ".join(generator.choice(names, size=generator.integers(1, 20))) for _ in range(40)]
+    dictionary = Dictionary([names])
     matrix = np.zeros((30, 30))
-    places = [words.index(dictionary[number]) for number in range(30)]
+    places = [names.index(dictionary[number]) for number in range(30)]
     matrix[:] = np.maximum(0, table[places] @ table[places].T) ** 5
     np.fill_diagonal(matrix, 1)
     similarity = SparseTermSimilarityMatrix(csc_matrix(matrix))
-    inverse = LittleCollection(None).statistics("lemma", words)
-    weight = dict(zip(words, np.log(100 / (1 + inverse.df)), strict=True))
+    inverse = LittleCollection(None).statistics("lemma", names)
+    weight = dict(zip(names, np.log(100 / (1 + inverse.df)), strict=True))
 
     def vector(text: str) -> list[tuple[int, float]]:
         return [(n, c * weight[dictionary[n]]) for n, c in dictionary.doc2bow(text.split())]

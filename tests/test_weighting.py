@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from allusion_es.retrieval.weighting import (
     bm25,
     bm25_saturation,
@@ -12,8 +15,6 @@ from allusion_es.retrieval.weighting import (
     lucene_lengths,
     tfidf_query_weights,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def small_float(length: int) -> int:
@@ -42,7 +43,11 @@ def test_bm25_by_hand() -> None:
 
 
 @given(
-    st.integers(0, 1000), st.integers(1, 50), st.integers(1, 400), st.floats(0.1, 5), st.floats(0, 1)
+    st.integers(0, 1000),
+    st.integers(1, 50),
+    st.integers(1, 400),
+    st.floats(0.1, 5),
+    st.floats(0, 1),
 )
 def test_bm25_is_finite_and_never_negative(
     df: int, frequency: int, length: int, k1: float, b: float

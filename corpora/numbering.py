@@ -10,8 +10,8 @@ are common knowledge of versification. The rest is our own comparison: the chapt
 Hebrew text (Leningrad codex) and of the King James Version were counted, their verses were
 aligned with the Latin ones by the words they share, and every stretch that differs was read in
 Latin at both ends. Where the Latin text ends a verse at another clause, both its verses are
-given. Less certain, since Jerome's text is shorter or freer there: Exodus 39:16-21,
-Leviticus 15:19-23, Numbers 15:11-18. Genesis 49:32, Nehemiah 7:68 in the Hebrew count, and
+given. Less certain, since Jerome's text is shorter or freer there: Exodus 38:25-27 and
+39:16-21, Leviticus 15:19-23, Numbers 15:11-18. Genesis 49:32, Nehemiah 7:68 in the Hebrew count, and
 the title Song 1:1 are not in this Latin; they are mapped to the verse beside them.
 
 Only what the Hebrew canon and the English Bible share is mapped: Tobit, the additions to
@@ -34,69 +34,13 @@ _Place = tuple[str, int, int]
 
 # Psalms (in Hebrew numbers) whose title is the first verse, or the first two, in Hebrew;
 # the KJV prints titles without a number. Psalm 13 is in the table.
-_TITLED_ONCE = frozenset(
-    int(psalm)
-    for psalm in [
-        "3",
-        "4",
-        "5",
-        "6",
-        "7",
-        "8",
-        "9",
-        "12",
-        "18",
-        "19",
-        "20",
-        "21",
-        "22",
-        "30",
-        "31",
-        "34",
-        "36",
-        "38",
-        "39",
-        "40",
-        "41",
-        "42",
-        "44",
-        "45",
-        "46",
-        "47",
-        "48",
-        "49",
-        "53",
-        "55",
-        "56",
-        "57",
-        "58",
-        "59",
-        "61",
-        "62",
-        "63",
-        "64",
-        "65",
-        "67",
-        "68",
-        "69",
-        "70",
-        "75",
-        "76",
-        "77",
-        "80",
-        "81",
-        "83",
-        "84",
-        "85",
-        "88",
-        "89",
-        "92",
-        "102",
-        "108",
-        "140",
-        "142",
-    ]
-)
+# fmt: off
+_TITLED_ONCE = frozenset({
+    *range(3, 10), 12, *range(18, 23), 30, 31, 34, 36, *range(38, 43), *range(44, 50), 53,
+    *range(55, 60), *range(61, 66), *range(67, 71), 75, 76, 77, 80, 81, 83, 84, 85, 88, 89,
+    92, 102, 108, 140, 142,
+})
+# fmt: on
 _TITLED_TWICE = frozenset([51, 52, 54, 60])
 
 

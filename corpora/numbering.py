@@ -11,8 +11,8 @@ Hebrew text (Leningrad codex) and of the King James Version were counted, their 
 aligned with the Latin ones by the words they share, and every stretch that differs was read in
 Latin at both ends. Where the Latin text ends a verse at another clause, both its verses are
 given. Less certain, since Jerome's text is shorter or freer there: Exodus 38:25-27 and
-39:16-21, Leviticus 15:19-23, Numbers 15:11-18. Genesis 49:32, Nehemiah 7:68 in the Hebrew count, and
-the title Song 1:1 are not in this Latin; they are mapped to the verse beside them.
+39:16-21, Leviticus 15:19-23, Numbers 15:11-18. Genesis 49:32 and the title Song 1:1 are not in
+this Latin; they are mapped to the verse beside them.
 
 Only what the Hebrew canon and the English Bible share is mapped: Tobit, the additions to
 Esther and the like keep the Vulgate's numbers, and so does the New Testament from `hebrew`.

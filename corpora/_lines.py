@@ -1,0 +1,101 @@
+"""Files read line by line, with errors that say where."""
+
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from pathlib import Path
+
+from allusion_es.core.errors import InputError
+
+LONGEST_LINE = 4_000_000
+"""Most bytes of a line; a longer one is no passage, and must not fill the memory."""
+
+LONGEST_CELL = 100_000
+"""Most characters of a cell or a passage."""
+
+LONGEST_ID = 512
+"""Most bytes of an id: Elasticsearch refuses longer ones."""
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file (byte-order mark accepted), each with its line end.
+
+    Raises:
+        InputError: The file cannot be read, is not UTF-8, holds a NUL byte, or a line is too
+            long; the message says where.
+    """
+    try:
+        with path.open("rb") as file:
+            number, offset = 0, 0
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                yield _decoded(line, f"{path}:{number}", offset)
+                offset += len(line)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _decoded(line: bytes, where: str, offset: int) -> str:
+    if len(line) > LONGEST_LINE:
+        raise InputError(f"{where}: the line is longer than {LONGEST_LINE:,} bytes; split it")
+    if (nul := line.find(b"\0")) >= 0:
+        raise InputError(
+            f"{where}: NUL byte at byte {offset + nul}; save the file as UTF-8 text without it"
+        )
+    if not offset and line.startswith(BOM_UTF8):
+        line, offset = line[len(BOM_UTF8) :], len(BOM_UTF8)
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{where}: not UTF-8 at byte {offset + error.start} (0x{line[error.start]:02x}); "
+            "save the file as UTF-8"
+        ) from error
+
+
+class SeenIds:
+    """The ids read so far, which must be usable and differ."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._lines: dict[str, int] = {}
+
+    def add(self, identifier: str, line: int, where: str) -> None:
+        """Take in an id that stands on a line.
+
+        Raises:
+            InputError: It is empty, repeated, too long, or has control characters.
+        """
+        if not identifier:
+            raise InputError(f"{where} is empty; give each passage an id")
+        if any(not character.isprintable() for character in identifier):
+            raise InputError(
+                f"{where} is {shortened(identifier)}, with a control character or line break; "
+                "use printable characters only"
+            )
+        if len(identifier.encode()) > LONGEST_ID:
+            raise InputError(
+                f"{where} is {shortened(identifier)}, longer than {LONGEST_ID} bytes; shorten it"
+            )
+        if (first := self._lines.setdefault(identifier, line)) != line:
+            raise InputError(
+                f"{where} is {shortened(identifier)}, as on line {first}; "
+                "give each passage an id of its own"
+            )
+
+
+def check_length(text: str, where: str) -> None:
+    """Refuse a text that is too long for a passage.
+
+    Raises:
+        InputError: It has more than `LONGEST_CELL` characters.
+    """
+    if len(text) > LONGEST_CELL:
+        raise InputError(
+            f"{where} has {len(text):,} characters, more than {LONGEST_CELL:,}; "
+            "split it into shorter passages"
+        )
+
+
+def shortened(value: str) -> str:
+    """A value as an error shows it: quoted, control characters escaped, cut at 40."""
+    return repr(value if len(value) <= 40 else value[:39] + "…")

@@ -1,0 +1,156 @@
+"""Windows: longer passages of several verses, or shorter ones of some words."""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from allusion_es.core.errors import UsageError, VerseError
+from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.references import format_references
+
+_WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*")
+
+
+def passage_windows(passages: Iterable[Passage], size: int, step: int = 1) -> Iterator[Passage]:
+    """Windows of several passages that follow each other in a book of a work.
+
+    A window's text joins its passages' texts with blanks; its id is that of its first passage,
+    a hyphen, and that of its last. It never goes over the end of a book or work. The last
+    window of each may be shorter; a window wholly inside the one before is left out. Windows
+    of one passage keep its id.
+
+    Args:
+        passages: In the order of the text.
+        size: Passages in a window, at least 1.
+        step: Passages from the start of one window to the next, at least 1.
+
+    Raises:
+        UsageError: `size` or `step` is less than 1.
+
+    Example:
+        >>> verses = [Passage(f"Ps.22.{n}", f"v{n}", book="Ps", chapter=22) for n in (1, 2, 3)]
+        >>> [(window.id, window.reference) for window in passage_windows(verses, 2)]
+        [('Ps.22.1-Ps.22.2', 'Ps 22,1-2'), ('Ps.22.2-Ps.22.3', 'Ps 22,2-3')]
+    """
+    _check(size, step)
+    return _passage_windows(passages, size, step)
+
+
+def word_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator[Passage]:
+    """Windows of some words of each passage.
+
+    Words are runs of letters. A window's text is cut from the passage's at the first and last
+    word, with what stands between; its id is the passage's id, `#`, and the numbers of its
+    first and last word, from 1. The last window may be shorter; a window wholly inside the one
+    before is left out. A passage without words gives none. Tokens and lemmas that the user
+    brought are left out, since they need not be these words.
+
+    Args:
+        passages: Any passages.
+        size: Words in a window, at least 1.
+        step: Words from the start of one window to the next, at least 1.
+
+    Raises:
+        UsageError: `size` or `step` is less than 1.
+
+    Example:
+        >>> [(window.id, window.text) for window in word_windows(
+        ...     [Passage("s1", "Gustate, et videte: quoniam suavis.")], size=3, step=2)]
+        [('s1#1-3', 'Gustate, et videte'), ('s1#3-5', 'videte: quoniam suavis')]
+    """
+    _check(size, step)
+    return _word_windows(passages, size, step)
+
+
+def _check(size: int, step: int) -> None:
+    for name, value in (("size", size), ("step", step)):
+        if value < 1:
+            raise UsageError(f"the {name} of windows is {value}; it must be at least 1")
+
+
+def _passage_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator[Passage]:
+    for order, run in enumerate(_windows(passages, size, step)):
+        yield _joined(run, order)
+
+
+def _windows(passages: Iterable[Passage], size: int, step: int) -> Iterator[Sequence[Passage]]:
+    """Runs of passages of one book; only one window is held at a time."""
+    held: deque[Passage] = deque()
+    # Passages still to pass over before the next window, and held ones no window has shown.
+    skip = fresh = 0
+    place: tuple[str, str] | None = None
+    for passage in passages:
+        if (passage.work, passage.book) != place:
+            if fresh:
+                yield tuple(held)
+            held.clear()
+            skip = fresh = 0
+            place = (passage.work, passage.book)
+        if skip:
+            skip -= 1
+            continue
+        held.append(passage)
+        fresh += 1
+        if len(held) == size:
+            yield tuple(held)
+            fresh = 0
+            skip = max(step - size, 0)
+            for _ in range(min(step, size)):
+                held.popleft()
+    if fresh:
+        yield tuple(held)
+
+
+def _joined(run: Sequence[Passage], order: int) -> Passage:
+    first, last = run[0], run[-1]
+    if len(run) == 1:
+        return replace(first, order=order)
+    return replace(
+        first,
+        id=f"{first.id}-{last.id}",
+        text=" ".join(passage.text for passage in run),
+        order=order,
+        reference=_range(run),
+        tokens=_chained([passage.tokens for passage in run]),
+        lemmas=_chained([passage.lemmas for passage in run]),
+    )
+
+
+def _range(run: Sequence[Passage]) -> str:
+    try:
+        return format_references(passage.id for passage in run)
+    except VerseError:
+        first, last = (passage.reference or passage.id for passage in (run[0], run[-1]))
+        return f"{first}-{last}"
+
+
+def _chained(parts: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    """All parts in one; None if the user left one out, since the rest would not fit."""
+    words: list[str] = []
+    for part in parts:
+        if part is None:
+            return None
+        words += part
+    return tuple(words)
+
+
+def _word_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator[Passage]:
+    order = 0
+    for passage in passages:
+        spans = [match.span() for match in _WORD.finditer(passage.text)]
+        for start in range(0, len(spans), step):
+            if start and start + max(size - step, 0) >= len(spans):
+                break
+            window = spans[start : start + size]
+            numbers = f"{start + 1}-{start + len(window)}"
+            yield replace(
+                passage,
+                id=f"{passage.id}#{numbers}",
+                text=passage.text[window[0][0] : window[-1][1]],
+                order=order,
+                reference=f"{passage.reference or passage.id} #{numbers}",
+                tokens=None,
+                lemmas=None,
+            )
+            order += 1

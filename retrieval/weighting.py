@@ -75,7 +75,7 @@ def lucene_idf(df: Integers, passages: int) -> Singles:
     that have at least one word in the field.
 
     Example:
-        >>> lucene_idf(np.array([1, 2]), 2).round(4).tolist()
+        >>> [round(float(value), 4) for value in lucene_idf(np.array([1, 2]), 2)]
         [0.6931, 0.1823]
     """
     known = df.astype(np.float64)

@@ -51,7 +51,7 @@ def test_every_flipped_byte_is_noticed(saved: Path) -> None:
         else:
             with pytest.raises(IndexDamagedError, match=r"x\.idx.*; rebuild it so"):
                 ArrayFile(saved, "rebuild it so").check()
-    assert len(padding) < 20  # only bytes between the arrays mean nothing
+    assert len(padding) < 30  # only bytes between the arrays mean nothing
 
 
 def _reads(path: Path) -> bool:

@@ -1,0 +1,1 @@
+"""What all packages stand on: errors, files, arrays, plug-ins, progress."""

@@ -1,0 +1,1 @@
+"""Where texts come from: the Vulgate, tables, plain text; verse references and numbering."""

@@ -1,0 +1,1 @@
+"""The index on Elasticsearch: the same answers as in this process."""

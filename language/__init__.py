@@ -1,0 +1,1 @@
+"""Latin: spelling, words, lemmas, word vectors."""

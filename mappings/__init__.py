@@ -1,0 +1,1 @@
+"""Index mappings for Elasticsearch, as JSON."""

@@ -1,0 +1,1 @@
+"""Methods that score candidates again, one a file."""

@@ -1,0 +1,1 @@
+"""Candidates, reranking and hits; the index in this process."""

@@ -67,7 +67,7 @@ class SeenIds:
         """
         if not identifier:
             raise InputError(f"{where} is empty; give each passage an id")
-        if any(not character.isprintable() for character in identifier):
+        if not identifier.isprintable():
             raise InputError(
                 f"{where} is {shortened(identifier)}, with a control character or line break; "
                 "use printable characters only"

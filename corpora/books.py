@@ -77,6 +77,9 @@ BOOKS = _read_books()
 
 _BY_OSIS = {book.osis: book for book in BOOKS}
 
+OSIS_CODES = frozenset(_BY_OSIS)
+"""The books' OSIS codes."""
+
 
 def book_by_osis(code: str) -> Book:
     """The book with an OSIS code.

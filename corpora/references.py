@@ -4,13 +4,14 @@ Reading is generous, printing is uniform. A reference is checked against a colle
 verses by `verse_table.VerseTable`, since only a collection knows which verses exist.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from allusion_es.core.errors import UsageError, VerseError
 from allusion_es.corpora._reference_parser import Reference, read_references
-from allusion_es.corpora.books import Book, book_by_osis
+from allusion_es.corpora.books import OSIS_CODES, Book, book_by_osis
 
 __all__ = [
     "STYLES",
@@ -19,6 +20,7 @@ __all__ = [
     "VerseId",
     "format_reference",
     "format_references",
+    "is_verse_id",
     "parse_references",
     "parse_verse_id",
 ]
@@ -27,6 +29,8 @@ Style = Literal["osis", "comma", "colon"]
 """How a reference is printed: `Ps.22.1`, `Ps 22,1` or `Ps 22:1`."""
 
 STYLES: tuple[Style, ...] = get_args(Style)
+
+_VERSE_ID = re.compile(r"(\w+)\.([1-9][0-9]{0,2})\.([1-9][0-9]{0,2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +62,21 @@ def parse_verse_id(osis_id: str) -> VerseId:
         >>> parse_verse_id("1Sam.2.3").chapter
         2
     """
-    parts = osis_id.split(".")
-    if len(parts) != 3 or not all(
-        part.isascii() and part.isdecimal() and int(part) and part[0] != "0" for part in parts[1:]
-    ):
-        raise VerseError(f"{osis_id!r} is not an OSIS id of a verse such as 'Ps.22.1'")
-    return VerseId(book_by_osis(parts[0]), int(parts[1]), int(parts[2]))
+    match = _VERSE_ID.fullmatch(osis_id)
+    if match is None:
+        raise VerseError(f"{osis_id[:80]!r} is not an OSIS id of a verse such as 'Ps.22.1'")
+    return VerseId(book_by_osis(match[1]), int(match[2]), int(match[3]))
+
+
+def is_verse_id(text: str) -> bool:
+    """Whether a text is an OSIS id of a verse, of a book that there is.
+
+    Example:
+        >>> is_verse_id("Ps.22.1"), is_verse_id("Sermo.22.1")
+        (True, False)
+    """
+    match = _VERSE_ID.fullmatch(text)
+    return match is not None and match[1] in OSIS_CODES
 
 
 def parse_references(text: str) -> tuple[Reference, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from allusion_es.core.errors import InputError, UsageError, VerseError
+from allusion_es.core.errors import InputError, UsageError
 from allusion_es.corpora._lines import (
     LONGEST_CELL,
     SeenIds,
@@ -16,6 +16,7 @@ from allusion_es.corpora._lines import (
 )
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.plain import read_text_lines, read_verse_lines, verse_passage
+from allusion_es.corpora.references import is_verse_id
 
 Kind = Literal["table", "lines", "verses"]
 """What a file holds: a table, one passage a line, or one verse a line."""
@@ -162,8 +163,8 @@ def _passage(cells: dict[str, str], order: int, work: str, where: str) -> Passag
             f"column 'tokens' {len(tokens or ())}; give one lemma for each token"
         )
     work = cells.get("work") or work
-    try:
-        verse = verse_passage(cells["id"], cells["text"], work, order)
-    except VerseError:
-        verse = Passage(cells["id"], cells["text"], work, order=order, reference=cells["id"])
-    return replace(verse, tokens=tokens, lemmas=lemmas)
+    if is_verse_id(cells["id"]):
+        passage = verse_passage(cells["id"], cells["text"], work, order)
+    else:
+        passage = Passage(cells["id"], cells["text"], work, order=order, reference=cells["id"])
+    return replace(passage, tokens=tokens, lemmas=lemmas)

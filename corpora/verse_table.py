@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from allusion_es.core.errors import VerseError
 from allusion_es.corpora.books import book_by_osis
-from allusion_es.corpora.references import Reference, parse_verse_id
+from allusion_es.corpora.references import Reference, is_verse_id, parse_verse_id
 
 # What other editions add to the verse numbers of these psalms.
 _CONTINUED = {("Ps", 115): 9, ("Ps", 147): 11}
@@ -32,10 +32,9 @@ class VerseTable:
         """
         self._verses: dict[str, dict[int, list[int]]] = {}
         for osis_id in osis_ids:
-            try:
-                verse = parse_verse_id(osis_id)
-            except VerseError:
+            if not is_verse_id(osis_id):
                 continue
+            verse = parse_verse_id(osis_id)
             chapters = self._verses.setdefault(verse.book.osis, {})
             chapters.setdefault(verse.chapter, []).append(verse.verse)
 

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from allusion_es.core.errors import UsageError, VerseError
+from allusion_es.core.errors import UsageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.references import format_references
+from allusion_es.corpora.references import format_references, is_verse_id
 
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*")
 
@@ -118,11 +118,10 @@ def _joined(run: Sequence[Passage], order: int) -> Passage:
 
 
 def _range(run: Sequence[Passage]) -> str:
-    try:
+    if all(is_verse_id(passage.id) for passage in run):
         return format_references(passage.id for passage in run)
-    except VerseError:
-        first, last = (passage.reference or passage.id for passage in (run[0], run[-1]))
-        return f"{first}-{last}"
+    first, last = (passage.reference or passage.id for passage in (run[0], run[-1]))
+    return f"{first}-{last}"
 
 
 def _chained(parts: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:

@@ -77,6 +77,11 @@ def test_an_osis_id_makes_a_verse(write: Writer) -> None:
     assert (passage.testament, passage.reference) == ("ot", "1 Reg 2,3")
 
 
+def test_an_id_that_only_looks_like_a_verse_stays_as_it_is(write: Writer) -> None:
+    (passage,) = read_passages(write("id\ttext\nSermo.2.3\tFratres\n"))
+    assert (passage.id, passage.book, passage.reference) == ("Sermo.2.3", "", "Sermo.2.3")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -14,7 +14,6 @@ from allusion_es.core.errors import AllusionError, UsageError
 app = typer.Typer(
     name="allusion-es",
     help="Find the Bible verses that a Latin text alludes to, and say why.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     # Locals could hold a password.
@@ -50,26 +49,28 @@ def options(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status; every known error is one line on stderr."""
+    command = typer.main.get_command(app)
     try:
-        status = app(list(arguments), prog_name="allusion-es", standalone_mode=False)
+        # Not `command.main`, which has its own ideas of errors and closed pipes.
+        with command.make_context("allusion-es", list(arguments) or ["--help"]) as context:
+            command.invoke(context)
         sys.stdout.flush()
     except AllusionError as error:
         return _complain(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader has seen enough (`| head`); what is still to be written goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
-        status = _INTERRUPTED
+        return _complain("interrupted; nothing was changed", _INTERRUPTED)
+    except typer.Exit as error:
+        return error.exit_code
     except Exception as error:
         # typer's errors for wrong options; their class depends on typer's version.
         message = getattr(error, "format_message", None)
         if message is None:
             raise
         return _complain(f"{message()} (see 'allusion-es --help')", UsageError.exit_code)
-    if status == _INTERRUPTED:
-        return _complain("interrupted; nothing was changed", _INTERRUPTED)
-    return status if isinstance(status, int) else 0
+    return 0
 
 
 def _complain(message: str, status: int) -> int:

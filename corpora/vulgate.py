@@ -9,7 +9,7 @@ from pathlib import Path
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.books import BOOKS
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.references import format_reference
+from allusion_es.corpora.plain import verse_passage
 
 WORK = "Vulgata"
 
@@ -43,18 +43,7 @@ def read_vulgate(path: Path) -> Iterator[Passage]:
             ) from error
     rows.sort(key=lambda row: (row[0][0], row[1], row[2]))
     for order, ((_, book), chapter, verse, latin) in enumerate(rows):
-        identifier = f"{book.osis}.{chapter}.{verse}"
-        yield Passage(
-            id=identifier,
-            text=clean(latin),
-            work=WORK,
-            book=book.osis,
-            chapter=chapter,
-            verse=verse,
-            order=order,
-            testament=book.testament,
-            reference=format_reference(identifier),
-        )
+        yield verse_passage(f"{book.osis}.{chapter}.{verse}", clean(latin), WORK, order)
 
 
 def clean(latin: str) -> str:

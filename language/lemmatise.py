@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import Protocol
 
 from allusion_es.core.plugins import load_plugin
+from allusion_es.language.corrections import CORRECTIONS, VERSION
 from allusion_es.language.dictionary import SavedDictionaries
 from allusion_es.language.normalise import fold
 from allusion_es.language.spelling import likely_spelling, spellings
@@ -44,7 +45,7 @@ class Simplemma:
     """Latin lemmas from the simplemma package (dictionary and rules, .943 of PROIEL's lemmas).
 
     simplemma knows Latin best as dictionaries spell it, with v for consonantal u; forms are
-    respelled for it, and what it answers is folded again.
+    respelled for it, and what it answers is folded again. Some of its lemmas are corrected.
 
     Example:
         >>> Simplemma().lemma("uiderunt"), Simplemma().is_word("populusque")
@@ -60,12 +61,14 @@ class Simplemma:
         strategy = DefaultStrategy(dictionary_factory=dictionaries)
         self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
         self._dictionary = DictionaryLookupStrategy(dictionaries)
-        self.version: str = version("simplemma")
+        self.version = f"{version('simplemma')}+{VERSION}"
         self.lemma = lru_cache(maxsize=200_000)(self._lemma)
         self.is_word = lru_cache(maxsize=200_000)(self._is_word)
 
     def _lemma(self, form: str) -> str:
         """See `Lemmatiser.lemma`."""
+        if form in CORRECTIONS:
+            return CORRECTIONS[form]
         return fold(self._lemmatise(self._spelling(form), lang="la")) or form
 
     def _is_word(self, form: str) -> bool:

@@ -114,6 +114,9 @@ def test_a_long_word_is_cut_and_a_huge_text_is_read(analyser: Analyser) -> None:
         ("supereminet", "superemineo"),
         ("caritatem", "caritas"),
         ("xyzzy", "xyzzy"),
+        ("uita", "uita"),
+        ("gustate", "gusto"),
+        ("regis", "rex"),
     ],
 )
 def test_lemmas(form: str, lemma: str) -> None:

@@ -1,0 +1,168 @@
+"""Where a server is and how to log in there, from arguments and environment variables."""
+
+import base64
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from allusion_es.core.errors import UsageError
+
+URL = "ALLUSION_ES_URL"
+CA_CERTS = "ALLUSION_ES_CA_CERTS"
+FINGERPRINT = "ALLUSION_ES_FINGERPRINT"
+API_KEY = "ALLUSION_ES_API_KEY"
+USER = "ALLUSION_ES_USER"
+PASSWORD = "ALLUSION_ES_PASSWORD"
+
+_DEFAULT_PORTS = {"http": 9200, "https": 443}
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What proves who one is; never shown."""
+
+    api_key: str = field(default="", repr=False)
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to log in with."""
+        return bool(self.api_key or self.user or self.password)
+
+    def header(self) -> dict[str, str]:
+        """The HTTP header that logs in, or none."""
+        if self.api_key:
+            # Elasticsearch shows keys encoded, but also as id and secret, which it wants encoded.
+            encoded = _encode(self.api_key) if ":" in self.api_key else self.api_key
+            return {"authorization": f"ApiKey {encoded}"}
+        if self.user:
+            return {"authorization": f"Basic {_encode(f'{self.user}:{self.password}')}"}
+        return {}
+
+    def secrets(self) -> tuple[str, ...]:
+        """What must not occur in any message."""
+        header = self.header().get("authorization", "").partition(" ")[2]
+        return tuple(secret for secret in (self.api_key, self.password, header) if secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """How to reach a server.
+
+    Attributes:
+        urls: One URL or, for a cluster, several; without user and password.
+        login: What to log in with.
+        ca_certs: File with the certificates of the authorities to trust, or "".
+        fingerprint: SHA-256 of the one certificate to trust, 64 hexadecimal digits, or "".
+    """
+
+    urls: tuple[str, ...]
+    login: Login
+    ca_certs: str = ""
+    fingerprint: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The URLs, fit for messages."""
+        return ", ".join(self.urls)
+
+
+def find_address(
+    url: str | None = None,
+    *,
+    ca_certs: str | None = None,
+    fingerprint: str | None = None,
+    api_key: str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Address:
+    """The address that arguments and environment variables give; arguments come first.
+
+    Args:
+        url: One URL or several with commas between; `ALLUSION_ES_URL`. The port is 9200, with
+            https 443, if none is given. A user and password in it are taken out.
+        ca_certs: `ALLUSION_ES_CA_CERTS`.
+        fingerprint: `ALLUSION_ES_FINGERPRINT`; colons in it are left out.
+        api_key: `ALLUSION_ES_API_KEY`.
+        user: `ALLUSION_ES_USER`.
+        password: `ALLUSION_ES_PASSWORD`.
+        environment: Where to look the variables up.
+
+    Raises:
+        UsageError: There is no URL, or one of the values cannot be used.
+
+    Example:
+        >>> address = find_address("https://me:secret@es.example.org", environment={})
+        >>> address.shown, address.login
+        ('https://es.example.org:443', Login(user='me'))
+    """
+    text = url or environment.get(URL, "")
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise UsageError(f"no Elasticsearch server is named; give its URL or set {URL}")
+    cleaned = [_clean_url(part) for part in parts]
+    given = Login(api_key or "", user or "", password or "")
+    login = given or next((found for _, found in cleaned if found), given)
+    return Address(
+        tuple(clean for clean, _ in cleaned),
+        _completed(login, environment),
+        _ca_certs(ca_certs or environment.get(CA_CERTS, "")),
+        _fingerprint(fingerprint or environment.get(FINGERPRINT, "")),
+    )
+
+
+def _clean_url(text: str) -> tuple[str, Login]:
+    """A URL with its port but without user and password, and these."""
+    text = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(text)
+        port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
+    except ValueError:
+        parts, port = urlsplit(""), 0
+    host = parts.hostname or ""
+    if not port or not re.fullmatch(r"[\w.:-]+", host) or parts.query or parts.fragment:
+        # The text itself may hold a password, so it is not repeated.
+        raise UsageError("the server's URL must look like http://localhost:9200")
+    host = f"[{host}]" if ":" in host else host
+    login = Login("", unquote(parts.username or ""), unquote(parts.password or ""))
+    return f"{parts.scheme}://{host}:{port}{parts.path.rstrip('/')}", login
+
+
+def _completed(login: Login, environment: Mapping[str, str]) -> Login:
+    """`login` with what it lacks taken from the environment."""
+    if not login.api_key:
+        key = "" if login else environment.get(API_KEY, "")
+        user = login.user or environment.get(USER, "")
+        login = Login(key, user, login.password or environment.get(PASSWORD, ""))
+    if login.api_key and (login.user or login.password):
+        raise UsageError("both an API key and a user or password are given; give one kind")
+    if bool(login.user) != bool(login.password):
+        missing = f"password ({PASSWORD})" if login.user else f"user ({USER})"
+        raise UsageError(f"to log in on the server, give a {missing} too")
+    if not re.fullmatch(r"[!-~]*", login.api_key):
+        raise UsageError(f"the API key ({API_KEY}) has characters that no key has")
+    return login
+
+
+def _ca_certs(path: str) -> str:
+    if path and not Path(path).is_file():
+        raise UsageError(f"{path}: there is no such certificate file ({CA_CERTS})")
+    return path
+
+
+def _fingerprint(text: str) -> str:
+    digits = text.replace(":", "").lower()
+    if digits and not _FINGERPRINT.fullmatch(digits):
+        raise UsageError(
+            f"a certificate's fingerprint ({FINGERPRINT}) is its SHA-256, 64 hexadecimal digits"
+        )
+    return digits
+
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode("ascii")

@@ -1,0 +1,234 @@
+"""A connection to an Elasticsearch server of major 8 or 9."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from allusion_es.core.errors import AllusionError, ServerUnavailableError, UsageError
+from allusion_es.es.address import Address, find_address
+from allusion_es.es.failures import answer_failure, network_failure, version_failure
+
+if TYPE_CHECKING:
+    from elasticsearch import Elasticsearch
+
+# Major 8 speaks this, and major 9 still does; so one installed client serves both.
+_JSON = "application/vnd.elasticsearch+json; compatible-with=8"
+_LINES = "application/vnd.elasticsearch+x-ndjson; compatible-with=8"
+# Servers of every major understand this, so it serves to ask for the version.
+_ANY_VERSION = "application/json"
+
+_RETRY_STATUS = frozenset({429, 502, 503, 504})
+_RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
+_POLL_SECONDS = 0.5
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+class Server:
+    """An Elasticsearch server, or a cluster of them; close it, or use it in `with`.
+
+    Every failure is an `AllusionError` of one line that names the URL and holds no secret.
+
+    Attributes:
+        url: The URLs, fit for messages.
+        version: The lowest version among its nodes, "" where the login may not ask for it.
+
+    Example:
+        >>> with Server.connect("http://localhost:9200") as server:  # doctest: +SKIP
+        ...     server.request("GET", "/_cluster/health")["status"]
+        'green'
+    """
+
+    def __init__(self, address: Address, timeout: float = 30.0) -> None:
+        """Use `connect`, which also asks whether the server can be used."""
+        self.url = address.shown
+        self.version = ""
+        self._timeout = timeout
+        self._several = len(address.urls) > 1
+        self._authorization = address.login.header()
+        self._secrets = address.login.secrets()
+        self._client = _client(address)
+
+    @staticmethod
+    def connect(
+        url: str | None = None,
+        *,
+        ca_certs: str | None = None,
+        fingerprint: str | None = None,
+        api_key: str | None = None,
+        user: str | None = None,
+        password: str | None = None,
+        timeout: float = 30.0,
+        wait: float = 0.0,
+    ) -> "Server":
+        """Connect, and make sure that an Elasticsearch of a fitting version answers.
+
+        Args:
+            url: One URL, or several with commas between, of nodes of one cluster; this and the
+                next five can come from the environment, see `find_address`.
+            ca_certs: File with the certificates of the authorities to trust.
+            fingerprint: SHA-256 of the certificate to trust.
+            api_key: An API key, as Elasticsearch shows it.
+            user: A user's name.
+            password: The user's password.
+            timeout: Seconds to wait for each answer.
+            wait: Seconds to go on trying while nothing answers or the server is not ready.
+
+        Raises:
+            UsageError: One of the arguments cannot be used.
+            ServerUnavailableError: Nothing answers, or not in time.
+            ServerRefusedError: Wrong login, product or version.
+        """
+        server = Server(
+            find_address(
+                url,
+                ca_certs=ca_certs,
+                fingerprint=fingerprint,
+                api_key=api_key,
+                user=user,
+                password=password,
+            ),
+            timeout,
+        )
+        try:
+            server._check(wait)
+        except BaseException:
+            server.close()
+            raise
+        return server
+
+    def __enter__(self) -> "Server":
+        """The server itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Send a request, with a JSON body if one is given; the answer as plain values.
+
+        Raises:
+            IndexMissingError: What is asked for does not exist (404).
+            ServerUnavailableError: Nothing answers, or not in time.
+            ServerRefusedError: The server refuses.
+        """
+        data = None if body is None else encode(body)
+        return self._send(method, path, data, _JSON)
+
+    def send_lines(self, path: str, lines: Iterable[bytes]) -> dict[str, Any]:
+        """Post JSON objects, one a line (`_bulk`, `_msearch`); raises as `request` does."""
+        return self._send("POST", path, b"\n".join(lines) + b"\n", _LINES)
+
+    def _check(self, wait: float) -> None:
+        give_up = time.monotonic() + wait
+        while True:
+            try:
+                return self._check_version()
+            except ServerUnavailableError:
+                left = give_up - time.monotonic()
+                if left <= 0:
+                    raise
+            time.sleep(min(_POLL_SECONDS, left))
+
+    def _check_version(self) -> None:
+        from importlib.metadata import version as version_of
+
+        # A bare server has no `GET /`, so the nodes are asked.
+        status, headers, body = self._try("GET", "/_nodes?filter_path=nodes.*.version", None, "")
+        if status == 403 and headers.get("x-elastic-product") == "Elasticsearch":
+            return  # a login for nothing but the indexes; what follows will show
+        if failure := answer_failure(status, headers, body, self.url):
+            raise self._scrubbed(failure)
+        versions = [str(node["version"]) for node in body.get("nodes", {}).values()]
+        client = version_of("elasticsearch")
+        for version in versions or ["of unknown version"]:
+            if failure := version_failure(version, client, self.url):
+                raise failure
+        self.version = min(versions)
+
+    def _send(self, method: str, path: str, data: bytes | None, media: str) -> dict[str, Any]:
+        delays = list(_RETRY_SECONDS)
+        while True:
+            status, headers, body = self._try(method, path, data, media)
+            failure = answer_failure(status, headers, body, self.url)
+            if failure is None:
+                answer: dict[str, Any] = body
+                return answer
+            if not delays or status not in _RETRY_STATUS or _is_block(body):
+                raise self._scrubbed(failure)
+            time.sleep(delays.pop(0))
+
+    def _try(
+        self, method: str, path: str, data: bytes | None, media: str
+    ) -> tuple[int, Mapping[str, str], Any]:
+        from elastic_transport import TransportError
+
+        accept = _JSON if media else _ANY_VERSION
+        headers = {"accept": accept, **self._authorization}
+        if data is not None:
+            headers["content-type"] = media
+        try:
+            # The client's own `perform_request` raises errors that name no URL; its transport
+            # keeps the pool of nodes and connections, TLS and retries.
+            meta, body = self._client.transport.perform_request(
+                method,
+                path,
+                body=data,
+                headers=headers,
+                request_timeout=self._timeout,
+                max_retries=3,
+                retry_on_status=(),
+                retry_on_timeout=self._several,
+            )
+        except TransportError as error:
+            failure = network_failure(error, self.url, self._timeout)
+            # The library's error holds the request's headers, and with them the login.
+            raise self._scrubbed(failure) from None
+        return meta.status, meta.headers, body
+
+    def _scrubbed(self, failure: AllusionError) -> AllusionError:
+        text = str(failure)
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return type(failure)(text)
+
+
+def encode(value: Mapping[str, Any]) -> bytes:
+    """JSON in its shortest form, on one line.
+
+    Example:
+        >>> encode({"a": [1, 2]})
+        b'{"a":[1,2]}'
+    """
+    return _ENCODER.encode(value).encode("utf-8", "replace")
+
+
+def _client(address: Address) -> "Elasticsearch":
+    from elasticsearch import Elasticsearch
+
+    options: dict[str, Any] = {}
+    if any(url.startswith("https:") for url in address.urls):
+        if address.ca_certs:
+            options["ca_certs"] = address.ca_certs
+        if address.fingerprint:
+            options["ssl_assert_fingerprint"] = address.fingerprint
+    elif address.ca_certs or address.fingerprint:
+        raise UsageError(f"{address.shown}: certificates need a URL with https://")
+    try:
+        return Elasticsearch(list(address.urls), **options)
+    except (ValueError, OSError) as error:
+        raise UsageError(f"{address.shown}: {' '.join(str(error).split())}") from None
+
+
+def _is_block(body: object) -> bool:
+    """Whether a write met a lock, which no retrying opens."""
+    error = body.get("error") if isinstance(body, dict) else None
+    return isinstance(error, dict) and error.get("type") == "cluster_block_exception"

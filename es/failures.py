@@ -1,0 +1,160 @@
+"""What servers and networks answer when something is wrong, told in one line each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from allusion_es.core.errors import (
+    AllusionError,
+    IndexMissingError,
+    ServerRefusedError,
+    ServerUnavailableError,
+)
+from allusion_es.es import address
+
+OLDEST = (8, 13)
+NEWEST_MAJOR = 9
+START = "start one with 'docker compose up --wait', or give another URL"
+
+_MAX_REASON = 300
+_BUSY = frozenset({502, 503, 504})
+
+
+def version_failure(version: str, client: str, url: str) -> AllusionError | None:
+    """Why a server of this version cannot be used, or None if it can.
+
+    Example:
+        >>> version_failure("9.5.3", "9.5.1", "http://localhost:9200") is None
+        True
+    """
+    numbers = [int(part) for part in version.split("-")[0].split(".")[:2] if part.isdigit()]
+    if numbers and tuple(numbers) >= OLDEST and numbers[0] <= NEWEST_MAJOR:
+        return None
+    oldest = ".".join(map(str, OLDEST))
+    return ServerRefusedError(
+        f"Elasticsearch {version[:40]} answers at {url}, but this program (with client {client}) "
+        f"works with {oldest} to {NEWEST_MAJOR}.x; {START}"
+    )
+
+
+def network_failure(error: Exception, url: str, timeout: float) -> AllusionError:
+    """The error for a request that got no answer."""
+    kind = type(error).__name__
+    if kind == "TlsError":
+        return _tls_failure(error, url)
+    if kind == "ConnectionTimeout":
+        return ServerUnavailableError(
+            f"the Elasticsearch server at {url} did not answer within {timeout:g} s; "
+            f"see whether it is overloaded, or {START}"
+        )
+    if kind == "SerializationError":
+        return _wrong_product(url, "its answer is not JSON")
+    return ServerUnavailableError(
+        f"no Elasticsearch server answers at {url} ({_system_reason(error)}); {START}"
+    )
+
+
+def answer_failure(
+    status: int, headers: Mapping[str, str], body: object, url: str
+) -> AllusionError | None:
+    """The error for an answer, or None where it is one of Elasticsearch's and all is well."""
+    kind, reason = reason_of(body)
+    if status in (401, 403) and kind != "cluster_block_exception":
+        return _login_failure(status, reason if status == 403 else "", url)
+    if status in _BUSY:
+        return ServerUnavailableError(
+            f"the Elasticsearch server at {url} is not ready (HTTP {status}"
+            f"{': ' + reason if reason else ''}); wait until it is, or {START}"
+        )
+    if status == 413:
+        return ServerRefusedError(f"{url} refuses so large a request (413); give less at once")
+    if headers.get("x-elastic-product") != "Elasticsearch" or not isinstance(body, dict):
+        media = headers.get("content-type", "no content type").split(";")[0][:60]
+        return _wrong_product(url, f"HTTP {status}, {media}")
+    if 200 <= status < 300:
+        return None
+    if kind == "cluster_block_exception":
+        return ServerRefusedError(
+            f"{url} does not let anything be written: {reason}; free disk space or lift the block"
+        )
+    if status == 404:
+        return IndexMissingError(f"{url}: {reason or 'not found'}")
+    if status == 429:
+        return ServerRefusedError(f"{url} is overloaded (429: {reason}); try again later")
+    return ServerRefusedError(f"{url} refuses the request (HTTP {status}, {kind}): {reason}")
+
+
+def partial_failure(answer: Mapping[str, Any], url: str) -> AllusionError | None:
+    """The error for a search that did not reach the whole index, or None where it did."""
+    if answer.get("error"):
+        return answer_failure(
+            int(answer.get("status", 500)),
+            {"x-elastic-product": "Elasticsearch"},
+            answer,
+            url,
+        )
+    if answer.get("timed_out"):
+        return ServerRefusedError(f"{url} broke a search off for want of time; try again")
+    shards = answer.get("_shards", {})
+    if shards.get("failed") or shards.get("successful") != shards.get("total"):
+        failures = shards.get("failures") or [{}]
+        reason = _one_line(str((failures[0].get("reason") or {}).get("reason", "no reason given")))
+        return ServerRefusedError(
+            f"{url} searched only {shards.get('successful', 0)} of {shards.get('total')} shards "
+            f"({reason}); see to the cluster's health and try again"
+        )
+    return None
+
+
+def reason_of(body: object) -> tuple[str, str]:
+    """Type and reason of the error in an answer, as far as it tells them, in one line.
+
+    Example:
+        >>> reason_of({"error": {"type": "x_exception", "reason": "no  room"}})
+        ('x_exception', 'no room')
+    """
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return "", _one_line(error) if isinstance(error, str) else ""
+    causes = error.get("root_cause") or [error]
+    deepest = causes[0] if isinstance(causes[0], dict) else error
+    reason = str(deepest.get("reason", ""))
+    while isinstance(deepest.get("caused_by"), dict):
+        deepest = deepest["caused_by"]
+        reason += f": {deepest.get('reason', '')}"
+    return str(error.get("type", "")), _one_line(reason)
+
+
+def _login_failure(status: int, reason: str, url: str) -> AllusionError:
+    said = "refuses the login" if status == 401 else f"does not permit this ({reason})"
+    return ServerRefusedError(
+        f"{url} {said} (HTTP {status}); set {address.USER} and {address.PASSWORD}, or "
+        f"{address.API_KEY}"
+    )
+
+
+def _tls_failure(error: Exception, url: str) -> AllusionError:
+    if "WRONG_VERSION_NUMBER" in str(error):
+        return ServerRefusedError(f"{url} does not speak TLS; give its URL with http://")
+    return ServerRefusedError(
+        f"the certificate of {url} is not trusted; name its authority's file "
+        f"({address.CA_CERTS}) or its SHA-256 fingerprint ({address.FINGERPRINT})"
+    )
+
+
+def _wrong_product(url: str, what: str) -> AllusionError:
+    return ServerRefusedError(f"what answers at {url} is not Elasticsearch ({what}); check the URL")
+
+
+def _system_reason(error: BaseException) -> str:
+    """What the operating system said, which libraries wrap several times."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.strerror:
+            return _one_line(seen.strerror)
+        seen = seen.__cause__ or seen.__context__
+    return "connection failed"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_REASON else line[: _MAX_REASON - 1] + "…"

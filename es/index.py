@@ -1,0 +1,164 @@
+"""An index on Elasticsearch as a `CandidateIndex`: the same answers as in this process."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from allusion_es.core.errors import UsageError
+from allusion_es.corpora.passage import Passage
+from allusion_es.es.batches import batches
+from allusion_es.es.catalogue import Found, find_current
+from allusion_es.es.connection import Server
+from allusion_es.es.lookups import Lookups, Term
+from allusion_es.es.queries import bm25_query, cosines, knn_query, search_body, tfidf_query
+from allusion_es.language.vectors import WordVectors, kept_vectors
+from allusion_es.retrieval.local import NoVectors
+from allusion_es.retrieval.texts import CodedTexts, code_texts
+from allusion_es.retrieval.types import FIELDS, Field, Ranking, SearchRequest, TermStatistics
+
+MAX_WORDS = 1024
+"""Distinct words that one search takes."""
+
+_DEFAULT_WINDOW = "10000"
+_HITS_TOGETHER = 10_000
+_SEARCHES_TOGETHER = 64
+_UNKNOWN = (0, 0, 0)
+
+
+def open_index(
+    server: Server, name: str, vectors: Callable[[], WordVectors] | None = None
+) -> "ElasticsearchIndex":
+    """Open the index `name`.
+
+    Args:
+        server: Where it is.
+        name: Its name.
+        vectors: Gives the word vectors that the index was built with; called when needed.
+            Without it, no word has a vector.
+
+    Raises:
+        IndexMissingError: There is none; the message lists those that there are.
+        IndexDamagedError: It is of another format; the message says how to rebuild it.
+    """
+    return ElasticsearchIndex(server, find_current(server, name), vectors)
+
+
+class ElasticsearchIndex:
+    """An index that `build_es_index` built; see `open_index`.
+
+    It stays with the passages that it found when it was opened: if the index is rebuilt
+    meanwhile, the next request fails instead of mixing two collections. What was asked lately
+    is kept in memory, up to a limit. It is not made for several threads at once.
+    """
+
+    def __init__(
+        self, server: Server, found: Found, vectors: Callable[[], WordVectors] | None
+    ) -> None:
+        """Use `open_index`."""
+        meta = found.meta()
+        self.name = found.name
+        self.settings = meta.settings
+        self.max_candidates = int(found.setting("max_result_window", _DEFAULT_WINDOW))
+        self._meta = meta
+        self._elsewhere = vectors
+        self._lookups = Lookups(server, self.name, found.proper, meta.terms_index)
+
+    def __len__(self) -> int:
+        """How many passages it holds."""
+        return self._meta.passages
+
+    @cached_property
+    def vectors(self) -> WordVectors | None:
+        """The word vectors that it was built with, if any."""
+        if not self._meta.dimension:
+            return None
+        if self._elsewhere is None:
+            return NoVectors(self.settings.vectors, self._meta.dimension)
+        return kept_vectors(self._elsewhere())
+
+    def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
+        """See `CandidateIndex.search`.
+
+        Raises:
+            UsageError: A request asks for more passages or words than a search takes, or for
+                neighbours where there are no vectors.
+            ServerRefusedError: The server refuses, or could not search the whole index.
+        """
+        for request in requests:
+            self._check(request)
+        bodies = self._bodies(requests)
+        rankings = [Ranking.empty()] * len(requests)
+        asked = [number for number, body in enumerate(bodies) if body is not None]
+        together = max(1, _HITS_TOGETHER // max((r.size for r in requests), default=1))
+        for batch in batches(asked, min(together, _SEARCHES_TOGETHER)):
+            answers = self._lookups.search([bodies[number] or {} for number in batch])
+            for number, hits in zip(batch, answers, strict=True):
+                rankings[number] = _ranking(requests[number], hits)
+        return rankings
+
+    def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
+        """See `CandidateIndex.texts`."""
+        words = self._lookups.words(ids)
+        place = FIELDS.index(field)
+        return code_texts([words[identifier][place].split() for identifier in ids])
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """See `CandidateIndex.passages`."""
+        sources = self._lookups.passages(ids)
+        return [Passage(**sources[identifier]) for identifier in ids]
+
+    def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
+        """See `CandidateIndex.statistics`."""
+        terms = self._lookups.terms(field, words)
+        found = [terms.get(word, _UNKNOWN) for word in words]
+        extent = self._meta.extents[field]
+        return TermStatistics(
+            np.array([df for df, _, _ in found], dtype=np.int64),
+            np.array([cf for _, cf, _ in found], dtype=np.int64),
+            extent.passages,
+            extent.mean_length,
+        )
+
+    def _check(self, request: SearchRequest) -> None:
+        if request.size > self.max_candidates:
+            raise UsageError(
+                f"{request.size} candidates are more than the {self.max_candidates} that index "
+                f"{self.name!r} returns in one search; ask for fewer"
+            )
+        if len(request.words) > MAX_WORDS:
+            raise UsageError(
+                f"{len(request.words)} distinct words are more than the {MAX_WORDS} that one "
+                "search takes; ask for fewer"
+            )
+        if request.kind == "knn" and not self._meta.dimension:
+            raise UsageError(
+                f"index {self.name!r} has no word vectors; rebuild it without --no-vectors"
+            )
+
+    def _bodies(self, requests: Sequence[SearchRequest]) -> list[dict[str, Any] | None]:
+        """One search body a request, None where nothing can be found."""
+        terms: dict[Field, Mapping[str, Term]] = {}
+        for field in FIELDS:
+            weighed = [r.words for r in requests if r.kind == "tfidf" and r.field == field]
+            terms[field] = self._lookups.terms(field, [word for words in weighed for word in words])
+        bodies = []
+        for request in requests:
+            query = self._query(request, terms[request.field]) if request.size > 0 else None
+            bodies.append(None if query is None else search_body(request, query))
+        return bodies
+
+    def _query(self, request: SearchRequest, terms: Mapping[str, Term]) -> dict[str, Any] | None:
+        if request.kind == "knn":
+            return knn_query(request, self.max_candidates)
+        if request.kind == "tfidf":
+            return tfidf_query(request, terms, self._meta.extents[request.field].passages)
+        return bm25_query(request) if request.words else None
+
+
+def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
+    scores = np.array([hit["sort"][0] for hit in hits], dtype=np.float64)
+    if request.kind == "knn":
+        scores = cosines(scores)
+    return Ranking(tuple(hit["sort"][1] for hit in hits), scores)

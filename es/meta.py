@@ -1,0 +1,119 @@
+"""What an index on a server says of itself, in the `_meta` of its mapping."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from allusion_es.core.errors import IndexDamagedError
+from allusion_es.retrieval.index import IndexSettings
+from allusion_es.retrieval.types import FIELDS, Field
+
+FORMAT = 1
+"""Raised whenever indexes change in a way that older programs cannot read."""
+
+KEY = "allusion_es"
+"""Where in `_meta` it stands, so that others can keep notes there too."""
+
+
+PASSAGE_FIELDS = (
+    "id",
+    "work",
+    "book",
+    "chapter",
+    "verse",
+    "order",
+    "testament",
+    "reference",
+    "text",
+)
+"""The properties of a passage that an index keeps, besides its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How large one field of a collection is.
+
+    Attributes:
+        passages: Passages that have at least one word.
+        words: Words of all passages, repetitions counted.
+    """
+
+    passages: int
+    words: int
+
+    @property
+    def mean_length(self) -> float:
+        """Words of a passage on average, passages without words left out."""
+        return self.words / self.passages if self.passages else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """An index's description of itself.
+
+    Attributes:
+        name: The name that the user gave it.
+        settings: How it was built.
+        passages: How many passages it holds, those without words included.
+        extents: The size of each field.
+        terms_index: The index that holds its term statistics.
+        dimension: Length of its vectors, 0 where it has none.
+        knn: How its vectors are searched: `flat` exactly, `hnsw` approximately.
+    """
+
+    name: str
+    settings: IndexSettings
+    passages: int
+    extents: dict[Field, Extent]
+    terms_index: str
+    dimension: int
+    knn: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As a mapping's `_meta`."""
+        extents = {
+            field: {"passages": extent.passages, "words": extent.words}
+            for field, extent in self.extents.items()
+        }
+        content = {
+            "format": FORMAT,
+            "name": self.name,
+            "settings": self.settings.to_json(),
+            "passages": self.passages,
+            "fields": extents,
+            "terms_index": self.terms_index,
+            "dimension": self.dimension,
+            "knn": self.knn,
+        }
+        return {KEY: content}
+
+    @staticmethod
+    def from_json(meta: dict[str, Any], name: str) -> "Meta":
+        """The description in a mapping's `_meta`; `name` is for messages.
+
+        Raises:
+            IndexDamagedError: It is of another format, or cannot be understood.
+        """
+        rebuild = f"rebuild it with 'allusion-es index … --name {name} --es URL'"
+        content = meta.get(KEY)
+        if not isinstance(content, dict):
+            raise IndexDamagedError(f"index {name!r} on the server has no description; {rebuild}")
+        if content.get("format") != FORMAT:
+            raise IndexDamagedError(
+                f"index {name!r} on the server has format {content.get('format')} instead of "
+                f"{FORMAT}; {rebuild}"
+            )
+        try:
+            extents = {field: Extent(**content["fields"][field]) for field in FIELDS}
+            return Meta(
+                str(content["name"]),
+                IndexSettings.from_json(content["settings"]),
+                int(content["passages"]),
+                extents,
+                str(content["terms_index"]),
+                int(content["dimension"]),
+                str(content["knn"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise IndexDamagedError(
+                f"the description of index {name!r} on the server is damaged; {rebuild}"
+            ) from error

@@ -1,0 +1,107 @@
+"""Search requests in Elasticsearch's query language, without scripts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from allusion_es.es.documents import frequency_words
+from allusion_es.es.lookups import Term
+from allusion_es.retrieval.types import Field, Floats, SearchRequest, Within
+from allusion_es.retrieval.weighting import idf, tfidf_query_weights
+
+_TIES = 100
+"""Neighbours asked for beyond those wanted: ties at the end are broken by id, not by chance."""
+
+_LEAST_EXAMINED = 1_000
+"""Neighbours that an approximate search looks at in each shard, to miss few."""
+
+
+def search_body(request: SearchRequest, query: Mapping[str, Any]) -> dict[str, Any]:
+    """A search for the best passages, with their words; `query` comes from one of the below."""
+    return {
+        **query,
+        "size": request.size,
+        "track_total_hits": False,
+        "sort": [{"_score": "desc"}, {"id": "asc"}],
+        # Ids and words come from columns: documents themselves are several times slower to read.
+        "stored_fields": "_none_",
+        "docvalue_fields": ["words"],
+    }
+
+
+def bm25_query(request: SearchRequest) -> dict[str, Any]:
+    """BM25, the server's own; a word's weight counts as often as the word is asked for."""
+    clauses = [_term(request.field, word, count) for word, count in request.words.items()]
+    return {"query": _any_of(clauses, request.within)}
+
+
+def tfidf_query(
+    request: SearchRequest, terms: Mapping[str, Term], passages: int
+) -> dict[str, Any] | None:
+    """The cosine of TfIdf vectors; None where no word of the query has any weight.
+
+    Args:
+        request: What is searched.
+        terms: Statistics of the collection's words among the query's.
+        passages: Passages that have at least one word in the field.
+    """
+    words = list(request.words)
+    df = np.array([terms.get(word, (0, 0, 0))[0] for word in words], dtype=np.int64)
+    weights = tfidf_query_weights(request.words, words, idf(df, passages))
+    clauses = [
+        _term(f"{request.field}_frequencies", part, weight)
+        for word, weight in zip(words, weights.tolist(), strict=True)
+        if weight > 0 and word in terms
+        for part in frequency_words(word, terms[word][2])
+    ]
+    if not clauses:
+        return None
+    divided = {
+        "query": _any_of(clauses, request.within),
+        "field_value_factor": {"field": f"{request.field}_norm", "modifier": "reciprocal"},
+    }
+    return {"query": {"function_score": divided}}
+
+
+def knn_query(request: SearchRequest, max_candidates: int) -> dict[str, Any] | None:
+    """The nearest neighbours of a vector; None for a vector of zeros, which has none."""
+    vector = request.vector
+    if vector is None or not vector.any():
+        return None
+    wanted = min(request.size + _TIES, max_candidates)
+    knn: dict[str, Any] = {
+        "field": f"{request.field}_vector",
+        "query_vector": vector.astype(np.float64).tolist(),
+        "k": wanted,
+        "num_candidates": min(max(wanted, _LEAST_EXAMINED), max_candidates),
+    }
+    if filters := _filters(request.within):
+        knn["filter"] = filters
+    return {"knn": knn}
+
+
+def cosines(scores: Floats) -> Floats:
+    """The cosines behind the scores that servers give, which keep those above 0; same shape.
+
+    Example:
+        >>> cosines(np.array([0.75])).tolist()
+        [0.5]
+    """
+    return 2 * scores - 1
+
+
+def _term(field: Field | str, word: str, boost: float) -> dict[str, Any]:
+    return {"term": {field: {"value": word, "boost": boost}}}
+
+
+def _any_of(clauses: list[dict[str, Any]], within: Within) -> dict[str, Any]:
+    query: dict[str, Any] = {"should": clauses, "minimum_should_match": 1}
+    if filters := _filters(within):
+        query["filter"] = filters
+    return {"bool": query}
+
+
+def _filters(within: Within) -> list[dict[str, Any]]:
+    chosen = {"book": within.books, "testament": within.testaments, "work": within.works}
+    return [{"terms": {name: sorted(values)}} for name, values in chosen.items() if values]

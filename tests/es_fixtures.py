@@ -1,0 +1,66 @@
+"""A real Elasticsearch of each major for the tests; see `elasticsearch_server`."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from allusion_es.es.connection import Server
+from elasticsearch_server import VERSIONS, CannotRunError, Cluster, running_cluster
+
+REQUIRED = os.environ.get("ALLUSION_REQUIRE_ES") == "1"
+"""Whether a test that needs a server fails, instead of being skipped, where none can run."""
+
+StartServer = Callable[[int], str]
+
+
+@pytest.fixture(scope="session")
+def start_server(request: pytest.FixtureRequest) -> Iterator[StartServer]:
+    """Gives the URL of a server of a major, which is started once and kept for all tests."""
+    clusters: dict[int, Cluster] = {}
+    with ExitStack() as stack:
+
+        def start(major: int) -> str:
+            if major not in clusters:
+                try:
+                    clusters[major] = stack.enter_context(running_cluster(major, 1))
+                except CannotRunError as reason:
+                    if REQUIRED:
+                        pytest.fail(f"ALLUSION_REQUIRE_ES=1, but {reason}")
+                    pytest.skip(str(reason))
+            return clusters[major].urls[0]
+
+        yield start
+        if request.session.testsfailed:
+            for cluster in clusters.values():
+                cluster.keep_logs = True
+            reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+            if reporter:
+                logs = [str(node.log) for cluster in clusters.values() for node in cluster.nodes]
+                reporter.write_line(f"\nElasticsearch logs: {', '.join(logs)}")
+
+
+@pytest.fixture(scope="session", params=sorted(VERSIONS), ids="es{}".format)
+def elasticsearch_url(request: pytest.FixtureRequest, start_server: StartServer) -> str:
+    """The URL of a server, once for each major."""
+    return start_server(request.param)
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_url_any(start_server: StartServer) -> str:
+    """The URL of a server of one major, for tests that take long."""
+    return start_server(min(VERSIONS))
+
+
+@pytest.fixture
+def server(elasticsearch_url: str) -> Iterator[Server]:
+    """A connection to a server of each major, which starts out empty."""
+    with Server.connect(elasticsearch_url) as server:
+        delete_all(server)
+        yield server
+
+
+def delete_all(server: Server) -> None:
+    """Delete every index."""
+    for name in server.request("GET", "/_all/_settings"):
+        server.request("DELETE", f"/{name}")

@@ -10,7 +10,8 @@ absalom>absalom arietem>aries asa>asa aser>aser bethlehem>bethlehem caelos>caelu
 consurgens>consurgo e>ex edom>edom foedus>foedus forte>forte gustate>gusto immundus>immundus
 impius>impius ingressi>ingredior iudices>iudex latere>latus laudate>laudo manasse>manasse
 mandatum>mandatum melior>bonus melius>bonus oris>os pauperem>pauper postea>postea
-praeceptum>praeceptum primitias>primitiae prius>prius quoque>quoque regi>rex regis>rex
+praeceptum>praeceptum primitias>primitiae prius>prius quoque>quoque recta>rectus rectam>rectus recti>rectus rectis>rectus
+recto>rectus rectos>rectus rectum>rectus regi>rex regis>rex
 reuersi>reuertor reuersus>reuertor samaria>samaria seruis>seruus sui>suus tribu>tribus
 uiris>uir uita>uita uocem>uox
 """

@@ -44,7 +44,7 @@ class Tokeniser:
 
     Example:
         >>> known = {"dixit", "neque", "uerbum"}.__contains__
-        >>> words = Tokeniser(known).words("Dixitque: neque ver-\\nbum [e]st 3")
+        >>> words = Tokeniser(known).words("Dixitque: neque ver-\nbum [e]st 3")
         >>> [word.form for word in words]
         ['dixit', 'que', 'neque', 'uerbum', 'est']
     """

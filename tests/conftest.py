@@ -16,7 +16,7 @@ from allusion_es.corpora.vulgate import read_vulgate
 from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.local import LocalIndex
 
-# pytest_plugins = ["es_fixtures"]
+pytest_plugins = ["es_fixtures"]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -1,0 +1,116 @@
+"""Every command that the README shows is run, and prints what the README says.
+
+`python tests/test_readme.py` writes the outputs into the README.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from allusion_es.core.files import data_dir
+
+README = Path(__file__).parents[1] / "README.md"
+_BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+_URL = "http://localhost:9200"
+_VENV = "python3 -m venv .venv"
+_CACHE = "~/.cache/allusion-es"
+# Versions differ from machine to machine, and with them the width of tables.
+_CHANGING = re.compile(r"\b\d+\.\d+[\w.]*|[━─┃│┏┓┗┛┡┩└┘╇┳┴━╞═╪╡]+")
+
+
+def steps() -> list[tuple[str, str]]:
+    """Each command of the README and the output that stands below it."""
+    found = []
+    for block in _BLOCK.findall(README.read_text()):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def run(command: str, folder: Path, url: str) -> str:
+    """What a command prints; stderr goes where a terminal would show it."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", command.replace(_URL, url)],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout.replace(url, _URL).replace(str(data_dir()), _CACHE)
+
+
+def same(output: str) -> str:
+    """The output without what changes from machine to machine, and without layout."""
+    return " ".join(_CHANGING.sub(" ", output).split())
+
+
+def in_place(command: str) -> str:
+    """The command without making an environment, which the one that runs this test has made."""
+    return command.rpartition("&&")[2].replace(".venv/bin/", "").strip()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("readme")
+
+
+@pytest.mark.parametrize(("command", "output"), steps(), ids=lambda text: text[:60])
+def test_command(
+    command: str, output: str, folder: Path, request: pytest.FixtureRequest, vulgate_index: object
+) -> None:
+    if command.startswith(_VENV):
+        command = in_place(command)
+        if command.startswith("python"):
+            pytest.skip("this command is what runs the tests")
+    url = request.getfixturevalue("elasticsearch_url_any") if _URL in command else _URL
+    assert same(run(command, folder, url)) == same(output)
+
+
+def test_python(vulgate_index: object, tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith("Ps 22,1 ")
+
+
+def test_every_command_is_shown() -> None:
+    from allusion_es.cli.main import app
+
+    shown = {word for command, _ in steps() for word in command.split()} | {
+        word for word in README.read_text().replace("`", " ").split()
+    }
+    names = {command.name for command in app.registered_commands}
+    assert names <= shown
+
+
+def write(url: str) -> None:
+    """Write the real outputs into the README."""
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp())
+    text = README.read_text()
+    for block in _BLOCK.findall(text):
+        new = ""
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command = part.partition("\n")[0]
+            real = in_place(command) if command.startswith(_VENV) else command
+            output = "" if real.startswith("python") else run(real, folder, url)
+            lines = (line.rstrip() for line in output.splitlines())
+            new += f"$ {command}\n" + "".join(f"{line}\n" for line in lines)
+        text = text.replace(block, new)
+    README.write_text(text)
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

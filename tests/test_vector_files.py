@@ -4,6 +4,7 @@ import gzip
 import struct
 import tempfile
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from allusion_es.core.errors import AllusionError, IndexDamagedError, InputError, UsageError
-from allusion_es.core.files import DATA_DIR_VARIABLE
+from allusion_es.core import plugins
+from allusion_es.core.errors import IndexDamagedError, InputError, UsageError
 from allusion_es.language.file_vectors import NgramVectors, TableVectors, ngram_buckets
 from allusion_es.language.floret import Floret
 from allusion_es.language.load_vectors import load_vectors
@@ -575,7 +576,9 @@ def test_names_tell_versions_apart(tmp_path: Path) -> None:
     assert one != other
 
 
-def test_the_data_folder_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(DATA_DIR_VARIABLE, str(tmp_path / "nowhere"))
-    with pytest.raises(AllusionError):
-        load_vectors("floret")
+def test_vectors_of_other_packages_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = EntryPoint("little", "little_vectors:LittleVectors", "allusion_es.vectors")
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    assert load_vectors("little").vectors(["x", "xyzzy"]).tolist() == [[1, 0], [0, 0]]
+    with pytest.raises(InputError, match="there are no word vectors 'litle'; give a file or li"):
+        load_vectors("litle")

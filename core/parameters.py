@@ -1,6 +1,7 @@
 """Parameters of plug-ins: read off their classes, converted and checked."""
 
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,13 +62,19 @@ def parameters_of(plugin: type) -> list[Parameter]:
     return found
 
 
-def make_plugin(plugin: type, name: str, values: Mapping[str, str]) -> Any:  # noqa: ANN401
+def make_plugin(
+    plugin: type,
+    name: str,
+    values: Mapping[str, str],
+    *arguments: object,
+) -> Any:  # noqa: ANN401 - the class decides what it is
     """An instance of a plug-in's class with the parameters that the user set.
 
     Args:
         plugin: The class; its parameters have defaults of the types int, float, str or bool.
         name: The plug-in's name, for messages.
         values: Parameters as text.
+        arguments: What the class takes before its parameters.
 
     Raises:
         UsageError: There is no such parameter, or its value is of another type.
@@ -84,7 +91,42 @@ def make_plugin(plugin: type, name: str, values: Mapping[str, str]) -> Any:  # n
         if key not in known:
             there = ", ".join(known) or "none"
             raise UsageError(f"{name} has no parameter {key!r}; there are: {there}")
-    return plugin(**{key: _convert(name, known[key], text) for key, text in values.items()})
+    converted = {key: _convert(name, known[key], text) for key, text in values.items()}
+    return plugin(*arguments, **converted)
+
+
+def check_range(plugin: str, name: str, value: float, least: float, most: float = math.inf) -> None:
+    """Refuse a number outside `least` to `most`, both allowed; NaN and infinity too.
+
+    Raises:
+        UsageError: The message names the plug-in, the parameter, its value and the range.
+
+    Example:
+        >>> check_range("soft-cosine", "power", 0, 1)
+        Traceback (most recent call last):
+            ...
+        allusion_es.core.errors.UsageError: soft-cosine.power must be at least 1, not 0
+    """
+    if math.isfinite(value) and least <= value <= most:
+        return
+    allowed = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+    raise UsageError(f"{plugin}.{name} must be {allowed}, not {value}")
+
+
+def check_choice(plugin: str, name: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a text that is none of `choices`.
+
+    Raises:
+        UsageError: The message names the plug-in, the parameter, its value and the choices.
+
+    Example:
+        >>> check_choice("wmd", "solver", "simplex", ("pot", "pyemd"))
+        Traceback (most recent call last):
+            ...
+        allusion_es.core.errors.UsageError: wmd.solver must be pot or pyemd, not 'simplex'
+    """
+    if value not in choices:
+        raise UsageError(f"{plugin}.{name} must be {' or '.join(choices)}, not {value!r}")
 
 
 def _convert(plugin: str, parameter: Parameter, text: str) -> object:

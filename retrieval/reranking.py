@@ -1,14 +1,22 @@
-"""What a reranker is, and what it may know."""
+"""What a reranker is, what it may know, and how it is found by name."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.errors import UsageError
+from allusion_es.core.parameters import Settings, make_plugin
 from allusion_es.core.plugins import load_plugin
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import (
+    FIELDS,
     AnalysedQuery,
     Contribution,
     Field,
@@ -20,16 +28,47 @@ from allusion_es.retrieval.types import (
 GROUP = "allusion_es.rerankers"
 """The entry-point group that rerankers register in."""
 
+UNDEFINED = -1000.0
+"""The score of a candidate for which a reranker's formula has no value: it ranks last.
+
+Every score that a formula does give lies above it.
+"""
+
+Explanation = tuple[Contribution, ...] | None
+"""Word pairs whose contributions sum to a score, largest first; None where it is undefined."""
+
+
+class QueryFrequencies:
+    """How often words occur in all queries of a run together: the query side's collection.
+
+    Args:
+        queries: All of them; a formula that compares two collections wants more than one.
+    """
+
+    def __init__(self, queries: Iterable[AnalysedQuery]) -> None:
+        self._counts: dict[Field, Counter[str]] = {field: Counter() for field in FIELDS}
+        self.queries = 0
+        for query in queries:
+            self.queries += 1
+            for field in FIELDS:
+                self._counts[field].update(query.words(field))
+
+    def of(self, field: Field, words: Sequence[str]) -> NDArray[np.int64]:
+        """How often each word occurs, shape (len(words),)."""
+        return np.array([self._counts[field][word] for word in words], dtype=np.int64)
+
 
 class Collection:
     """What a reranker may know of the collection: statistics and word vectors, no passages.
 
     Args:
         index: Where the statistics come from.
+        queries: Frequencies in the query side's collection, where there are several queries.
     """
 
-    def __init__(self, index: CandidateIndex) -> None:
+    def __init__(self, index: CandidateIndex, queries: QueryFrequencies | None = None) -> None:
         self._index = index
+        self._queries = queries if queries is not None and queries.queries > 1 else None
 
     @property
     def vectors(self) -> WordVectors | None:
@@ -40,6 +79,23 @@ class Collection:
         """Document and collection frequencies of `words`, shape (len(words),)."""
         return self._index.statistics(field, words)
 
+    def query_frequencies(self, field: Field, words: Sequence[str]) -> NDArray[np.int64]:
+        """Frequency of each word in the query side's collection, shape (len(words),).
+
+        That is all queries of the run where there are several, else the collection itself;
+        `query_side` says which.
+        """
+        if self._queries is None:
+            return self.statistics(field, words).cf
+        return self._queries.of(field, words)
+
+    @property
+    def query_side(self) -> str:
+        """Where `query_frequencies` come from, for people to read."""
+        if self._queries is None:
+            return "the collection"
+        return f"the {self._queries.queries} queries"
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -49,42 +105,105 @@ class Candidates:
         ranking: Their ids and first-stage scores, best first.
         field: Which words of theirs the rerankers see, tokens or lemmas.
         texts: Those words, one text a candidate, in the order of `ranking`.
+        wanted: How many of the best must have their exact scores; None for all. A reranker may
+            give each of the others any lower score, which it can prove to be out of reach.
+        origin: Where these are some of several candidates: all of them, and which these are.
+            A score that depends on the other candidates, as a rank does, depends on all.
     """
 
     ranking: Ranking
     field: Field
     texts: CodedTexts
+    wanted: int | None = None
+    origin: "tuple[Candidates, NDArray[np.int64]] | None" = None
 
     def __len__(self) -> int:
         """How many candidates there are."""
         return len(self.ranking)
 
     def take(self, numbers: Sequence[int]) -> "Candidates":
-        """Some of the candidates, in the order of `numbers`."""
+        """Some of the candidates, in the order of `numbers`; all are wanted."""
         ids = tuple(self.ranking.ids[number] for number in numbers)
         scores = self.ranking.scores[list(numbers)]
-        return Candidates(Ranking(ids, scores), self.field, self.texts.take(numbers))
+        whole, places = self.pool
+        return Candidates(
+            Ranking(ids, scores),
+            self.field,
+            self.texts.take(numbers),
+            origin=(whole, places[list(numbers)]),
+        )
+
+    def want(self, wanted: int | None) -> "Candidates":
+        """The same candidates, of which the best `wanted` need exact scores."""
+        return replace(self, wanted=wanted)
+
+    @property
+    def pool(self) -> "tuple[Candidates, NDArray[np.int64]]":
+        """All candidates that these were taken from, and which of them these are."""
+        if self.origin is None:
+            return self, np.arange(len(self))
+        return self.origin
 
 
 class Reranker(Protocol):
-    """Gives candidates new scores, and says where they come from."""
+    """Gives candidates new scores, and says where they come from.
+
+    A reranker may also have a method `notes(collection) -> Sequence[str]`, see
+    `reranker_notes`. A class with the attribute `composite = True` takes a mapping of names to
+    rerankers as its first argument; `load_reranker("fuse:bm25+wmd")` fills it.
+    """
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """A finite score for each candidate, higher is better, shape (len(candidates),)."""
+        """A finite score for each candidate, higher is better, shape (len(candidates),).
+
+        `UNDEFINED` where the formula has no value.
+        """
         ...
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> list[tuple[Contribution, ...]]:
+    ) -> Sequence[Explanation]:
         """For each candidate what each pair of words adds; the parts sum to the score."""
         ...
 
 
-def load_reranker(name: str) -> Reranker:
-    """The reranker that is registered under `name`.
+def reranker_notes(reranker: Reranker, collection: Collection) -> tuple[str, ...]:
+    """What a reader of the scores should know: their scale, the vectors, the frequencies."""
+    notes = getattr(reranker, "notes", None)
+    return tuple(notes(collection)) if notes is not None else ()
+
+
+def reranker_names(name: str) -> tuple[str, ...]:
+    """The plug-ins behind a name, each of which settings may be meant for.
+
+    Example:
+        >>> reranker_names("fuse:bm25+soft-cosine")
+        ('fuse', 'bm25', 'soft-cosine')
+    """
+    base, colon, parts = name.partition(":")
+    return (base, *(parts.split("+") if colon else ()))
+
+
+def load_reranker(name: str, settings: Settings = MappingProxyType({})) -> Reranker:
+    """The reranker that is registered under `name`, with the parameters that the user set.
+
+    Args:
+        name: A plug-in's name; behind a composite one, its parts: `fuse:bm25+soft-cosine`.
+        settings: For each plug-in its parameters as text; those of others are ignored.
 
     Raises:
         PluginError: There is none of that name, or it cannot be loaded.
+        UsageError: A parameter is unknown or its value is not allowed; or a name has parts that
+            takes none, or names a part twice.
     """
-    reranker: Reranker = load_plugin(GROUP, name)()
+    base, *parts = reranker_names(name)
+    plugin = load_plugin(GROUP, base)
+    arguments: list[Mapping[str, Reranker]] = []
+    if parts:
+        if not getattr(plugin, "composite", False):
+            raise UsageError(f"reranker {base!r} has no parts, so write {base} for {name}")
+        if len(set(parts)) < len(parts):
+            raise UsageError(f"reranker {name!r}: a part is named twice")
+        arguments.append({part: load_reranker(part, settings) for part in parts})
+    reranker: Reranker = make_plugin(plugin, base, settings.get(base, {}), *arguments)
     return reranker

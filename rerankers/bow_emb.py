@@ -1,0 +1,55 @@
+"""BOW_emb: cosine of averaged word vectors."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.rerankers._averaged import AveragedVectors
+from allusion_es.rerankers._pairs import Weighted, by_counts
+from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
+from allusion_es.retrieval.reranking import Candidates, Collection
+from allusion_es.retrieval.types import AnalysedQuery
+
+
+class AveragedEmbeddings(AveragedVectors):
+    """Cosine of the averages of two texts' word vectors.
+
+    `cos(sum_w tf(w, q) v_w, sum_w tf(w, p) v_w)` with vectors v of unit length. Source: Wieting
+    et al. 2015; Manjavacas et al. 2019, section 5.2, BOW_emb. From -1 to 1. A word without a
+    vector is left out; a text without words that have one scores 0.
+
+    Args:
+        vectors: Name or path of word vectors; "" for those of the index.
+
+    Raises:
+        UsageError: When scoring, where `vectors` is "" and the index has none.
+
+    Example:
+        >>> from allusion_es.rerankers.trial import TrialVectors, trial
+        >>> vectors = TrialVectors({"rex": (1, 0), "regina": (0.6, 0.8)})
+        >>> trial(AveragedEmbeddings(), "rex", ["regina", "rex nemo", "nemo"], vectors)
+        [0.6, 1.0, 0.0]
+    """
+
+    name = "bow-emb"
+
+    def __init__(self, vectors: str = "") -> None:
+        self._vectors = ChosenVectors(self.name, vectors)
+
+    def weights(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> Weighted:
+        """See `AveragedVectors.weights`."""
+        return by_counts(query, candidates)
+
+    def word_vectors(
+        self, weighted: Weighted, collection: Collection
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """See `AveragedVectors.word_vectors`."""
+        vectors = self._vectors.need(collection)
+        return vectors_of(vectors, weighted.query_words), vectors_of(vectors, weighted.words)
+
+    def notes(self, collection: Collection) -> Sequence[str]:
+        """Which vectors are used."""
+        return (self._vectors.note(collection),)

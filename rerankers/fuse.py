@@ -1,0 +1,144 @@
+"""Several rerankers made into one."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.errors import UsageError
+from allusion_es.core.parameters import check_choice, check_range
+from allusion_es.rerankers._shares import shares
+from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.retrieval.reranking import (
+    UNDEFINED,
+    Candidates,
+    Collection,
+    Explanation,
+    Reranker,
+    load_reranker,
+    reranker_notes,
+)
+from allusion_es.retrieval.types import AnalysedQuery, Floats
+
+DEFAULT_PARTS = ("bm25", "tesserae", "soft-cosine")
+"""What is fused where no parts are named."""
+
+_METHODS = ("rrf", "sum")
+
+
+class Fusion:
+    """Reciprocal rank fusion, or a weighted sum of scaled scores, of other rerankers.
+
+    `rrf`: `sum over parts r of w_r / (k + rank_r)`, rank 1 the best; equal scores rank in the
+    order of their ids. Source: Cormack, Clarke and Büttcher 2009, there with all w_r = 1.
+    `sum`: `sum over r of w_r (s_r - min s_r) / (max s_r - min s_r) / sum over r of w_r`, 0 for a
+    part whose scores are all equal. Source: Fox and Shaw 1994, CombSUM.
+
+    A part adds nothing to a candidate for which it is undefined. Ranks, minimum and maximum are
+    those among all candidates, so that a score depends on which they are. What a part adds is
+    explained by its own word pairs, in their proportion, and by a pair such as
+    (`‹bm25›`, `‹rank 7›`) where it has none.
+
+    Args:
+        parts: The rerankers by name; `load_reranker("fuse:bm25+wmd")` fills it.
+        method: `rrf` or `sum`.
+        k: Damps the difference between high ranks, from 0; only for `rrf`.
+        weights: One number above 0 a part, with commas, as in `1,2,1`; "" weighs all alike.
+
+    Example:
+        >>> from allusion_es.rerankers.trial import trial
+        >>> trial(load_reranker("fuse:bow+jaccard"), "rex", ["rex", "regina"])
+        [0.0328, 0.0323]
+        >>> sum_ = load_reranker("fuse:bow+jaccard", {"fuse": {"method": "sum", "weights": "2,1"}})
+        >>> trial(sum_, "rex", ["rex", "regina"])
+        [1.0, 0.0]
+    """
+
+    name = "fuse"
+    composite = True
+
+    def __init__(
+        self,
+        parts: Mapping[str, Reranker] = MappingProxyType({}),
+        method: str = "rrf",
+        k: int = 60,
+        weights: str = "",
+    ) -> None:
+        check_choice(self.name, "method", method, _METHODS)
+        check_range(self.name, "k", k, 0)
+        self._parts = dict(parts) or {name: load_reranker(name) for name in DEFAULT_PARTS}
+        self._method = method
+        self._k = k
+        self._weights = _weights(weights, list(self._parts))
+
+    def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
+        """See `Reranker.score`."""
+        _, added, numbers = self._added(query, candidates, collection)
+        return np.asarray(added.sum(axis=0)[numbers])
+
+    def explain(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> list[Explanation]:
+        """See `Reranker.explain`; the class says how a score is divided."""
+        ranks, added, numbers = self._added(query, candidates, collection)
+        totals: list[Parts] = [{} for _ in range(len(candidates))]
+        for row, (name, part) in enumerate(self._parts.items()):
+            reasons = part.explain(query, candidates, collection)
+            for total, number, reason in zip(totals, numbers.tolist(), reasons, strict=True):
+                value = float(added[row, number])
+                if value != 0:
+                    otherwise = (f"‹{name}›", f"‹rank {ranks[row, number]}›")
+                    for pair, share in shares(reason, value, otherwise).items():
+                        total[pair] = total.get(pair, 0.0) + share
+        return [as_contributions(total) for total in totals]
+
+    def notes(self, collection: Collection) -> Sequence[str]:
+        """How the parts are fused, and what they have to say."""
+        weights = ", ".join(
+            f"{name} {weight:g}" for name, weight in zip(self._parts, self._weights, strict=True)
+        )
+        how = f"reciprocal rank, k {self._k}" if self._method == "rrf" else "sum of scaled scores"
+        own = [note for part in self._parts.values() for note in reranker_notes(part, collection)]
+        return (f"fuse: {how}; weights: {weights}", *own)
+
+    def _added(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+        """Ranks and what each part adds, shapes (parts, pool); which candidates are meant."""
+        pool, numbers = candidates.pool
+        pool = pool.want(None)  # a rank or a maximum among all needs all scores
+        ranks = np.zeros((len(self._parts), len(pool)), dtype=np.int64)
+        added = np.zeros(ranks.shape)
+        ids = np.array(pool.ranking.ids, dtype=str)
+        for row, part in enumerate(self._parts.values()):
+            scores = part.score(query, pool, collection)
+            ranks[row, np.lexsort((ids, -scores))] = np.arange(1, len(pool) + 1)
+            values = 1 / (self._k + ranks[row]) if self._method == "rrf" else _scaled(scores)
+            added[row] = self._weights[row] * np.where(scores == UNDEFINED, 0.0, values)
+        if self._method == "sum":
+            added /= self._weights.sum()
+        return ranks, added, numbers
+
+
+def _scaled(scores: Floats) -> Floats:
+    """From 0 to 1 where defined; 0 where all are equal."""
+    defined = scores[scores != UNDEFINED]
+    if not len(defined) or defined.max() == defined.min():
+        return np.zeros(len(scores))
+    return np.asarray((scores - defined.min()) / (defined.max() - defined.min()))
+
+
+def _weights(text: str, names: Sequence[str]) -> Floats:
+    if not text:
+        return np.ones(len(names))
+    try:
+        weights = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        weights = np.zeros(0)
+    if len(weights) != len(names) or not np.isfinite(weights).all() or (weights <= 0).any():
+        raise UsageError(
+            f"fuse.weights must be {len(names)} numbers above 0, one for each of "
+            f"{', '.join(names)}, not {text!r}"
+        )
+    return weights

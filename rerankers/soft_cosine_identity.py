@@ -1,0 +1,33 @@
+"""Soft cosine in which no two words are similar: the TfIdf cosine."""
+
+import numpy as np
+
+from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
+from allusion_es.retrieval.reranking import Collection
+from allusion_es.retrieval.types import Field
+
+
+class SoftCosineIdentity(SoftCosineOf):
+    """Soft cosine with the identity for S, which makes it the TfIdf cosine.
+
+    A control: what soft cosine adds to TfIdf is the difference to this. Source: Manjavacas et
+    al. 2019, section 5.3.
+
+    Example:
+        >>> from allusion_es.rerankers.trial import trial
+        >>> trial(SoftCosineIdentity(), "deus lux", ["deus", "deus lux", "nox", "nox"])
+        [0.3833, 1.0, 0.0, 0.0]
+    """
+
+    name = "soft-cosine-identity"
+
+    def __init__(self) -> None:
+        super().__init__(power=1)
+
+    def features(self, words: list[str], field: Field, collection: Collection) -> Features:
+        """None are needed."""
+        return np.zeros((len(words), 0), dtype=np.float32)
+
+    def compare(self, left: Features, right: Features) -> Singles:
+        """0 everywhere."""
+        return np.zeros((*left.shape[:-1], right.shape[-2]), dtype=np.float32)

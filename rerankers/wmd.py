@@ -1,0 +1,183 @@
+"""Word Mover's Distance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.parameters import check_choice
+from allusion_es.rerankers._pairs import Weighted, by_counts, equal_words
+from allusion_es.rerankers._transport import SOLVERS, Solve, load_solver
+from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
+from allusion_es.retrieval.explain import as_contributions
+from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
+from allusion_es.retrieval.types import AnalysedQuery, Floats
+
+_SLACK = 1e-9
+"""Distances that differ by no more may be equal but for rounding."""
+
+
+class WordMoversDistance:
+    """How little the words of one text have to be moved to become those of another.
+
+    The score is 1 minus the distance, `min over T of sum_ij T_ij c_ij` with
+    `c_ij = 1 - cos(v_i, v_j)`, 0 for equal words, and T >= 0 moving the one histogram into the
+    other; histograms are word counts that sum to 1. Source: Kusner et al. 2015; Manjavacas et
+    al. 2019, section 5.2. From -1 to 1. Vectors have unit length; stop words count, unless the
+    index leaves them out.
+
+    A word without a vector is 0 from itself and 1 from all others. A text without words has no
+    distance: it gets `UNDEFINED`, ranks last, and is explained by None. The explanation shows
+    the flow: each pair adds `T_ij (1 - c_ij)`.
+
+    Distances are exact for the best `Candidates.wanted` candidates. The relaxed distance (each
+    word goes to its nearest, in both directions the greater) is a lower bound, so that those
+    whose bound is above the distance of enough others need not be solved. These get 1 minus
+    their bound, all lowered by the same amount where needed to rank below every exact score.
+
+    Args:
+        solver: `pot` or `pyemd`, which agree to six digits; pot is faster.
+        vectors: Name or path of word vectors; "" for those of the index.
+
+    Raises:
+        UsageError: When scoring, where `vectors` is "" and the index has none.
+        InputError: When scoring, where a vector is not finite.
+
+    Example:
+        >>> from allusion_es.rerankers.trial import TrialVectors, trial
+        >>> vectors = TrialVectors({"rex": (1, 0), "regina": (0.6, 0.8)})
+        >>> trial(WordMoversDistance(), "rex", ["rex", "regina", "rex regina", ""], vectors)
+        [1.0, 0.6, 0.8, -1000.0]
+    """
+
+    name = "wmd"
+
+    def __init__(self, solver: str = "pot", vectors: str = "") -> None:
+        check_choice(self.name, "solver", solver, SOLVERS)
+        self._solver = solver
+        self._solve: Solve | None = None
+        self._vectors = ChosenVectors(self.name, vectors)
+
+    def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
+        """See `Reranker.score`."""
+        problems = self._problems(query, candidates, collection)
+        scores = np.full(len(candidates), UNDEFINED)
+        texts = problems.texts
+        if problems.weighted.query_words and len(texts):
+            wanted = len(texts) if candidates.wanted is None else candidates.wanted
+            scores[texts] = self._best(problems, problems.relaxed(), min(wanted, len(texts)))
+        return scores
+
+    def explain(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> list[Explanation]:
+        """See `Reranker.explain`; the parts are the flow."""
+        problems = self._problems(query, candidates, collection)
+        explained: list[Explanation] = [None] * len(candidates)
+        if problems.weighted.query_words:
+            for place, text in enumerate(problems.texts.tolist()):
+                explained[text] = self._flow(problems, place)
+        return explained
+
+    def notes(self, collection: Collection) -> Sequence[str]:
+        """Which vectors and histograms are used."""
+        return (
+            f"{self._vectors.note(collection)}; cost 1 - cosine; histograms of word counts that "
+            "sum to 1; words are left out only as the index leaves out stop words",
+        )
+
+    def _best(self, problems: "_Problems", bounds: Floats, wanted: int) -> Floats:
+        """Scores, exact for the best `wanted`, shape of `bounds`."""
+        distances = np.full(len(bounds), np.inf)
+        nearest = np.full(max(wanted, 1), np.inf)
+        for place in np.argsort(bounds, kind="stable").tolist():
+            if bounds[place] > nearest.max() + _SLACK:
+                break
+            distances[place] = self._distance(problems, place)
+            farthest = int(nearest.argmax())
+            nearest[farthest] = min(nearest[farthest], distances[place])
+        exact = np.isfinite(distances)
+        scores: Floats = 1 - np.where(exact, distances, bounds)
+        if not exact.all():
+            reach = scores[~exact].max() - scores[exact].min() + _SLACK
+            scores[~exact] -= max(0.0, float(reach))
+        return scores
+
+    def _distance(self, problems: "_Problems", place: int) -> float:
+        histogram, cost, _ = problems.text(place)
+        return float(np.sum(self._transport()(problems.histogram, histogram, cost) * cost))
+
+    def _flow(self, problems: "_Problems", place: int) -> Explanation:
+        histogram, cost, codes = problems.text(place)
+        flow = self._transport()(problems.histogram, histogram, cost)
+        asked, found = problems.weighted.query_words, problems.weighted.words
+        return as_contributions(
+            {
+                (asked[row], found[codes[column]]): float(
+                    flow[row, column] * (1 - cost[row, column])
+                )
+                for row, column in zip(*(part.tolist() for part in np.nonzero(flow)), strict=True)
+            }
+        )
+
+    def _transport(self) -> Solve:
+        if self._solve is None:
+            self._solve = load_solver(self._solver)
+        return self._solve
+
+    def _problems(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> "_Problems":
+        weighted = by_counts(query, candidates)
+        vectors = self._vectors.need(collection)
+        left = vectors_of(vectors, weighted.query_words).astype(np.float64)
+        right = vectors_of(vectors, weighted.words).astype(np.float64)
+        cost = np.maximum(1 - left @ right.T, 0.0)
+        cost[equal_words(weighted.query_words, weighted.words)] = 0.0
+        entries = weighted.entries
+        texts, starts = np.unique(entries.texts, return_index=True)
+        totals = entries.sums(entries.counts)
+        return _Problems(
+            weighted,
+            weighted.query_weights / max(float(weighted.query_weights.sum()), 1.0),
+            entries.counts / totals[entries.texts],
+            cost,
+            texts,
+            np.append(starts, len(entries.texts)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Problems:
+    """One transport problem for each candidate that has words.
+
+    Attributes:
+        weighted: The words and their counts.
+        histogram: Of the query, shape (query words,).
+        histograms: Of the candidates, one an entry, shape (entries,).
+        cost: Shape (query words, candidate words).
+        texts: Numbers of the candidates that have words, shape (n,).
+        starts: Entries of the i-th of them are `starts[i]:starts[i + 1]`, shape (n + 1,).
+    """
+
+    weighted: Weighted
+    histogram: Floats
+    histograms: Floats
+    cost: Floats
+    texts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    def text(self, place: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        """Histogram, cost and words of one candidate."""
+        part = slice(self.starts[place], self.starts[place + 1])
+        codes = self.weighted.entries.codes[part]
+        return self.histograms[part], self.cost[:, codes], codes
+
+    def relaxed(self) -> Floats:
+        """The relaxed distance of each candidate, shape (n,)."""
+        codes = self.weighted.entries.codes
+        first = self.starts[:-1]
+        forth = np.minimum.reduceat(self.cost[:, codes], first, axis=1)
+        back = np.add.reduceat(self.histograms * self.cost.min(axis=0)[codes], first)
+        return np.maximum(self.histogram @ forth, back)

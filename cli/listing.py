@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from allusion_es.cli.options import (
     library,
 )
 from allusion_es.core.errors import AllusionError
+
+if TYPE_CHECKING:
+    from allusion_es.core.parameters import Parameter
 
 
 class What(StrEnum):
@@ -83,9 +86,16 @@ def _plugins(kind: What) -> Iterator[dict[str, Any]]:
 
     for name, entry in plugins(f"allusion_es.{kind}").items():
         package = entry.dist.name if entry.dist else "?"
-        yield {
-            "kind": kind.removesuffix("s"),
-            "name": name,
-            "where": package,
-            "detail": entry.value,
-        }
+        known = ", ".join(f"{p.name}={p.default!r}" for p in _parameters(kind, name))
+        yield {"kind": kind.removesuffix("s"), "name": name, "where": package, "detail": known}
+
+
+def _parameters(kind: What, name: str) -> "list[Parameter]":
+    """The parameters that can be set; a plug-in that cannot be loaded is told by `query`."""
+    from allusion_es.core.parameters import parameters_of
+    from allusion_es.core.plugins import load_plugin
+
+    try:
+        return parameters_of(load_plugin(f"allusion_es.{kind}", name))
+    except AllusionError:
+        return []

@@ -141,9 +141,9 @@ def _reasons(hit: "Hit") -> str:
         f"{c.query_word} ~ {c.passage_word} {c.contribution:.4f}"
         if c.query_word != c.passage_word
         else f"{c.query_word} {c.contribution:.4f}"
-        for c in hit.contributions[:_PAIRS]
+        for c in (hit.contributions or ())[:_PAIRS]
     ]
-    rest = hit.contributions[_PAIRS:]
+    rest = (hit.contributions or ())[_PAIRS:]
     if rest:
         pairs.append(f"{len(rest)} other pairs {sum(c.contribution for c in rest):.4f}")
     return "\n" + "; ".join(pairs) if pairs else ""

@@ -21,6 +21,7 @@ from allusion_es.cli.options import (
     open_candidate_index,
 )
 from allusion_es.core.errors import UsageError
+from allusion_es.core.parameters import parse_settings
 
 if TYPE_CHECKING:
     from allusion_es.retrieval.pipeline import Answer, Retriever
@@ -82,6 +83,15 @@ def query(
         list[str] | None, typer.Option(help="Only this testament: ot or nt.")
     ] = None,
     work: Annotated[list[str] | None, typer.Option(help="Only this work; may be repeated.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="RERANKER.PARAMETER=VALUE",
+            help="Set a parameter ('allusion-es list rerankers'); may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="List the word pairs that make up each score.")
     ] = False,
@@ -118,6 +128,7 @@ def query(
         top=top,
         within=_within(book, testament, work),
         explain=explain,
+        settings=parse_settings(set_ or ()),
     )
     tag = tag or f"{first_stage}.{field}.{rerank}"
     _print(retriever, queries, format, tag, explain)
@@ -148,6 +159,9 @@ def _print(
     answers: Iterable[Answer] = retriever.answers(queries)
     if len(queries) > 1 and not sys.stdout.isatty():
         answers = progress(answers, "Querying", len(queries))
+    if explain:
+        for note in retriever.notes:
+            print(f"note: {note}", file=sys.stderr)
     if format is Format.tsv:
         print(output.tsv_header())
     to = output.console() if format is Format.table else None

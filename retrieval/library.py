@@ -46,6 +46,11 @@ class BuildOptions:
     b: float = 0.75
 
 
+def default_vectors() -> WordVectors:
+    """The vectors that other code knows as `floret`, fetched first where they are missing."""
+    return Library().vectors()
+
+
 class Library:
     """The in-process indexes of one data folder.
 

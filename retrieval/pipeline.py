@@ -3,20 +3,29 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 
 from allusion_es.core.errors import PluginError, SettingsMismatchError, UsageError
+from allusion_es.core.parameters import Settings
 from allusion_es.language.analysis import Analyser
 from allusion_es.retrieval.explain import first_stage_contributions
 from allusion_es.retrieval.fusion import reciprocal_rank_fusion
 from allusion_es.retrieval.generators import MAX_WORDS, load_generator
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.reranking import Candidates, Collection, load_reranker
+from allusion_es.retrieval.reranking import (
+    Candidates,
+    Collection,
+    Explanation,
+    QueryFrequencies,
+    load_reranker,
+    reranker_names,
+    reranker_notes,
+)
 from allusion_es.retrieval.types import (
     FIELDS,
     AnalysedQuery,
-    Contribution,
     Field,
     Floats,
     Hit,
@@ -58,15 +67,18 @@ class Retriever:
         top: How many hits to return.
         within: Which passages may be returned.
         explain: Fill `Hit.contributions`.
+        settings: Parameters of the reranker (and of its parts), as text.
 
     Attributes:
         analyser: Analyses as the index was analysed.
+        notes: What a reader of the scores should know: their scale, the vectors.
 
     Raises:
         PluginError: A generator or reranker is unknown.
         SettingsMismatchError: This installation would analyse the query in another way than the
             index was.
-        UsageError: A number is below 1, or more candidates are asked for than the index gives.
+        UsageError: A number is below 1, more candidates are asked for than the index gives, or a
+            parameter is unknown or not allowed.
 
     Example:
         >>> from allusion_es.retrieval.memory import index_texts
@@ -87,6 +99,7 @@ class Retriever:
         top: int = 10,
         within: Within = Within(),  # noqa: B008 - frozen
         explain: bool = False,
+        settings: Settings = MappingProxyType({}),
     ) -> None:
         for name, number in (("candidates", candidates), ("top", top)):
             if number < 1:
@@ -97,24 +110,23 @@ class Retriever:
                 f"{index.name!r} returns in one search; ask for fewer"
             )
         self._index = index
-        self._collection = Collection(index)
         self._generators = [load_generator(name) for name in generators]
         self._generator_names = tuple(generators)
         self._fields = tuple(fields)
         self._candidates = candidates
-        self._reranker = load_reranker(reranker) if reranker else None
+        self._reranker = load_reranker(reranker, settings) if reranker else None
+        if unused := set(settings) - set(reranker_names(reranker or "")):
+            raise UsageError(
+                f"parameters of {', '.join(sorted(unused))} are set, but the reranker is "
+                f"{reranker or 'none'}"
+            )
         self._reranker_name = reranker
         self._rerank_field: Field = "lemma" if "lemma" in fields else "token"
         self._top = top
         self._within = within
         self._explain = explain
-        settings = index.settings.analysis
-        self.analyser = Analyser(settings.lemmatiser, settings.stop_words)
-        if self.analyser.settings != settings:
-            raise SettingsMismatchError(
-                f"index {index.name!r} was built with {settings}, but this installation analyses "
-                f"queries with {self.analyser.settings}; rebuild it with 'allusion-es index'"
-            )
+        self.analyser = _analyser(index)
+        self.notes = reranker_notes(self._reranker, Collection(index)) if self._reranker else ()
 
     def answer(self, query: Query | str) -> Answer:
         """What is found for one query."""
@@ -122,12 +134,22 @@ class Retriever:
         return next(self.answers([asked]))
 
     def answers(self, queries: Iterable[Query]) -> Iterator[Answer]:
-        """What is found for each query, in order; they are searched for in batches."""
-        remaining = iter(queries)
+        """What is found for each query, in order; they are searched for in batches.
+
+        The queries of a sequence count as a collection of their own for rerankers that compare
+        two collections; an iterator is read batch by batch, and each of its queries stands alone.
+        """
+        analysed: Iterable[AnalysedQuery] = (
+            AnalysedQuery(query, self.analyser.analyse(query.text)) for query in queries
+        )
+        collection = Collection(self._index)
+        if isinstance(queries, Sequence):
+            analysed = list(analysed)
+            collection = Collection(self._index, QueryFrequencies(analysed))
+        remaining = iter(analysed)
         while batch := list(islice(remaining, _BATCH)):
-            analysed = [AnalysedQuery(q, self.analyser.analyse(q.text)) for q in batch]
-            for query, ranking in zip(analysed, self._first_stage(analysed), strict=True):
-                yield self._finish(query, ranking)
+            for query, ranking in zip(batch, self._first_stage(batch), strict=True):
+                yield self._finish(query, ranking, collection)
 
     def _first_stage(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
         lists = [
@@ -142,19 +164,22 @@ class Retriever:
             for rankings in zip(*lists, strict=True)
         ]
 
-    def _finish(self, query: AnalysedQuery, ranking: Ranking) -> Answer:
+    def _finish(self, query: AnalysedQuery, ranking: Ranking, collection: Collection) -> Answer:
         texts = self._index.texts(self._rerank_field, ranking.ids)
-        candidates = Candidates(ranking, self._rerank_field, texts)
-        scores = self._scores(query, candidates)
+        candidates = Candidates(ranking, self._rerank_field, texts).want(self._top)
+        scores = self._scores(query, candidates, collection)
         order = np.lexsort((np.array(ranking.ids, dtype=str), -scores))[: self._top].tolist()
-        hits = self._hits(ranking, scores, order, self._reasons(query, candidates, order))
+        reasons = self._reasons(query, candidates, order, collection)
+        hits = self._hits(ranking, scores, order, reasons)
         distinct = max(len(set(query.words(field))) for field in self._fields)
         return Answer(query, hits, self._unknown(query), max(0, distinct - MAX_WORDS))
 
-    def _scores(self, query: AnalysedQuery, candidates: Candidates) -> Floats:
+    def _scores(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> Floats:
         if self._reranker is None or not len(candidates):
             return candidates.ranking.scores
-        scores = self._reranker.score(query, candidates, self._collection)
+        scores = self._reranker.score(query, candidates, collection)
         if scores.shape != (len(candidates),) or not np.isfinite(scores).all():
             raise PluginError(
                 f"reranker {self._reranker_name!r} gave no finite score for each of "
@@ -163,13 +188,17 @@ class Retriever:
         return scores
 
     def _reasons(
-        self, query: AnalysedQuery, candidates: Candidates, order: Sequence[int]
-    ) -> list[tuple[Contribution, ...]]:
+        self,
+        query: AnalysedQuery,
+        candidates: Candidates,
+        order: Sequence[int],
+        collection: Collection,
+    ) -> Sequence[Explanation]:
         if not self._explain or not order:
             return [()] * len(order)
         chosen = candidates.take(order)
         if self._reranker is not None:
-            return self._reranker.explain(query, chosen, self._collection)
+            return self._reranker.explain(query, chosen, collection)
         return first_stage_contributions(
             self._generator_names, self._fields, query, chosen, self._index
         )
@@ -179,7 +208,7 @@ class Retriever:
         ranking: Ranking,
         scores: Floats,
         order: Sequence[int],
-        reasons: Sequence[tuple[Contribution, ...]],
+        reasons: Sequence[Explanation],
     ) -> tuple[Hit, ...]:
         passages = self._index.passages([ranking.ids[number] for number in order])
         return tuple(
@@ -208,6 +237,22 @@ class Retriever:
             token for token, is_known in zip(tokens, known.tolist(), strict=True) if not is_known
         )
         return tuple(dict.fromkeys(found))
+
+
+def _analyser(index: CandidateIndex) -> Analyser:
+    """The analyser that the index was built with.
+
+    Raises:
+        SettingsMismatchError: This installation has another one.
+    """
+    settings = index.settings.analysis
+    analyser = Analyser(settings.lemmatiser, settings.stop_words)
+    if analyser.settings != settings:
+        raise SettingsMismatchError(
+            f"index {index.name!r} was built with {settings}, but this installation analyses "
+            f"queries with {analyser.settings}; rebuild it with 'allusion-es index'"
+        )
+    return analyser
 
 
 FIELD_CHOICES: dict[str, tuple[Field, ...]] = {

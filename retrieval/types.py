@@ -140,7 +140,8 @@ class Hit:
         score: The reranker's score, or the first stage's where nothing reranks.
         candidate_rank: Rank in the first stage, from 1.
         candidate_score: Score in the first stage.
-        contributions: Word pairs, largest first; they sum to `score`. Empty unless asked for.
+        contributions: Word pairs, largest first; they sum to `score`. Empty unless asked for,
+            None where the reranker's formula has no value for the passage.
     """
 
     rank: int
@@ -150,4 +151,4 @@ class Hit:
     score: float
     candidate_rank: int
     candidate_score: float
-    contributions: tuple[Contribution, ...] = ()
+    contributions: tuple[Contribution, ...] | None = ()

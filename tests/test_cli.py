@@ -233,7 +233,9 @@ def test_more_candidates_than_passages_give_all(run: Run, tmp_path: Path) -> Non
 
 def test_user_lemmas_are_used(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "lemmas.tsv"
-    table.write_text("id\ttext\ttokens\tlemmas\n1\tQuoddam uerbum\tquoddam uerbum\tquidam caritas\n")
+    table.write_text(
+        "id\ttext\ttokens\tlemmas\n1\tQuoddam uerbum\tquoddam uerbum\tquidam caritas\n"
+    )
     assert run("index", str(table)).returncode == 0
     (answer,) = answers(run, "caritate", "--name", "lemmas")
     assert [hit["id"] for hit in answer["hits"]] == ["1"]  # type: ignore[attr-defined]
@@ -246,6 +248,31 @@ def test_lists(run: Run) -> None:
     tsv = run("list", "rerankers", "--format", "tsv").stdout.splitlines()
     assert tsv[0] == "kind\tname\twhere\tdetail"
     assert any(line.startswith("reranker\tsoft-cosine\t") for line in tsv)
+
+
+def test_parameters_of_rerankers_are_set_and_checked(run: Run) -> None:
+    one, three, five = (
+        answers(run, PAPER, "--set", f"soft-cosine.power={power}")[0]["hits"] for power in (1, 3, 5)
+    )
+    assert five == answers(run, PAPER)[0]["hits"]
+    assert one[0]["score"] > three[0]["score"] > five[0]["score"]  # type: ignore[index]
+    for setting, said in (
+        ("power", "write it as plugin.parameter=value"),
+        ("soft-cosine.power=x", "soft-cosine.power must be a whole number, not 'x'"),
+        ("soft-cosine.power=0", "power"),
+        (
+            "soft-cosine.colour=1",
+            "soft-cosine has no parameter 'colour'; there are: power, vectors",
+        ),
+        ("wmd.solver=pot", "parameters of wmd are set, but the reranker is soft-cosine"),
+    ):
+        done = run("query", PAPER, "--set", setting)
+        assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), done.stderr
+
+
+def test_notes_say_what_a_score_means(run: Run) -> None:
+    done = run("query", PAPER, "--rerank", "tesserae", "--explain")
+    assert done.stderr.startswith("note: Tesserae: ")
 
 
 def test_doctor(run: Run, data_folder: Path) -> None:

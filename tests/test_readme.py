@@ -19,7 +19,10 @@ _URL = "http://localhost:9200"
 _VENV = "python3 -m venv .venv"
 _CACHE = "~/.cache/allusion-es"
 # Versions differ from machine to machine, and with them the width of tables.
-_CHANGING = re.compile(r"\b\d+\.\d+[\w.]*|[━─┃│┏┓┗┛┡┩└┘╇┳┴━╞═╪╡]+")
+_CHANGING = re.compile(r"\b\d+\.\d+\.\d+[\w.]*|[━─┃│┏┓┗┛┡┩└┘╇┳┴━╞═╪╡]+")
+
+# The last digits depend on the processor.
+_LONG = re.compile(r"\d+\.\d{6,}")
 
 
 def steps() -> list[tuple[str, str]]:
@@ -50,7 +53,8 @@ def run(command: str, folder: Path, url: str) -> str:
 
 def same(output: str) -> str:
     """The output without what changes from machine to machine, and without layout."""
-    return " ".join(_CHANGING.sub(" ", output).split())
+    rounded = _LONG.sub(lambda match: f"{float(match[0]):.5f}", output)
+    return " ".join(_CHANGING.sub(" ", rounded).split())
 
 
 def in_place(command: str) -> str:

@@ -4,6 +4,8 @@ Source: our own reading of what simplemma gives for the 1,500 most frequent word
 Vulgate. Only forms are listed that have one likely reading there (`regis` is of *rex*).
 """
 
+import zlib
+
 _CORRECTIONS = """
 aduersum>aduersus aduersus>aduersus altare>altare altaris>altare aman>aman abram>abram
 absalom>absalom arietem>aries asa>asa aser>aser bethlehem>bethlehem caelos>caelum
@@ -19,5 +21,5 @@ uiris>uir uita>uita uocem>uox
 CORRECTIONS: dict[str, str] = dict(pair.split(">") for pair in _CORRECTIONS.split())
 """Lemma of each form, both as `fold` spells them."""
 
-VERSION = 1
-"""Raised whenever a correction is added or changed."""
+VERSION = f"{zlib.crc32(' '.join(_CORRECTIONS.split()).encode()):08x}"
+"""Changes whenever a correction is added or changed."""

@@ -178,7 +178,7 @@ def _nearest(
     """The nearest words with their cosine and document frequency; ties in alphabetical order."""
     import numpy as np
 
-    words = [word for word in index._words if word != form]
+    words = [word for word in index.words if word != form]
     df = index.statistics(field.value, words).df
     known = [(word, count) for word, count in zip(words, df.tolist(), strict=True) if count]
     if not known:

@@ -14,7 +14,7 @@ def fetch(
     ] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Fetch the Vulgate and the word vectors, checked against pinned hashes."""
+    """Fetch the Vulgate, word vectors and the Latin WordNet, checked against pinned hashes."""
     from allusion_es.cli.progress import progress
     from allusion_es.core.files import data_dir as folder
     from allusion_es.corpora import packages

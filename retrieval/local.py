@@ -99,7 +99,7 @@ class LocalIndex:
         ends = np.concatenate(([0], np.cumsum(lengths)))
         at = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)
         distinct, codes = np.unique(self._array(f"{field}.codes")[at], return_inverse=True)
-        words = self._words
+        words = self.words
         return CodedTexts(tuple([words[code] for code in distinct.tolist()]), codes, ends)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
@@ -228,12 +228,13 @@ class LocalIndex:
         return passages, float(lengths.sum()) / passages if passages else 0.0
 
     @cached_property
-    def _words(self) -> list[str]:
+    def words(self) -> list[str]:
+        """All words that occur as token or lemma, sorted."""
         return _lines(self._array("words"))
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self._words)}
+        return {word: number for number, word in enumerate(self.words)}
 
     @cached_property
     def _ids(self) -> list[str]:

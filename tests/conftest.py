@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
-from allusion_es.corpora.packages import FLORET, VULGATE, fetch
+from allusion_es.corpora.packages import DATA_FILES, VULGATE, fetch
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.vulgate import read_vulgate
 from allusion_es.retrieval.library import Library
@@ -25,7 +25,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A data folder of the tests' own, with the fetched data of the user's."""
     cache = data_dir()
-    for data in (VULGATE, FLORET):
+    for data in DATA_FILES:
         fetch(data, cache)
     folder = tmp_path_factory.mktemp("allusion-es")
     (folder / "data").symlink_to(cache / "data")

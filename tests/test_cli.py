@@ -262,7 +262,7 @@ def test_parameters_of_rerankers_are_set_and_checked(run: Run) -> None:
         ("soft-cosine.power=0", "power"),
         (
             "soft-cosine.colour=1",
-            "soft-cosine has no parameter 'colour'; there are: power, vectors",
+            "soft-cosine has no parameter 'colour'; there are: power",
         ),
         ("wmd.solver=pot", "parameters of wmd are set, but the reranker is soft-cosine"),
     ):

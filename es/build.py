@@ -19,14 +19,10 @@ from allusion_es.es.catalogue import (
     terms_of,
 )
 from allusion_es.es.connection import Server
-from allusion_es.es.documents import (
-    index_body,
-    passage_documents,
-    passages_body,
-    term_documents,
-)
+from allusion_es.es.mapping import index_body, passages_body
 from allusion_es.es.meta import Meta
 from allusion_es.es.spool import Spool
+from allusion_es.es.weights import passage_documents, term_documents
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import IndexSettings
@@ -111,14 +107,14 @@ def _create(server: Server, proper: str, meta: Meta, shards: int, replicas: int)
 def _fill(
     server: Server, proper: str, spool: Spool, vectors: WordVectors | None, progress: Progress
 ) -> None:
-    shown = progress(spool, "Indexing", len(spool))
-    index_documents(server, proper, passage_documents(shown, spool.fields, vectors))
+    documents = passage_documents(spool.read(), spool.fields, vectors)
+    index_documents(server, proper, progress(documents, "Indexing", len(spool)))
     index_documents(server, terms_of(proper), term_documents(spool.fields))
     server.request("POST", f"/{proper},{terms_of(proper)}/_refresh")
 
 
 def _check_counts(server: Server, proper: str, spool: Spool) -> None:
-    terms = sum(len(field.terms) for field in spool.fields.values())
+    terms = sum(len(field.numbers) for field in spool.fields.values())
     for index, expected in ((proper, len(spool)), (terms_of(proper), terms)):
         counted = _count(server, index)
         if counted != expected:

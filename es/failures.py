@@ -67,7 +67,9 @@ def answer_failure(
         )
     if status == 413:
         return ServerRefusedError(f"{url} refuses so large a request (413); give less at once")
-    if headers.get("x-elastic-product") != "Elasticsearch" or not isinstance(body, dict):
+    # Some of Elasticsearch's errors lack its header, but none a type.
+    known = headers.get("x-elastic-product") == "Elasticsearch" or (status >= 400 and kind)
+    if not known or not isinstance(body, dict):
         media = headers.get("content-type", "no content type").split(";")[0][:60]
         return _wrong_product(url, f"HTTP {status}, {media}")
     if 200 <= status < 300:

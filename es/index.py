@@ -154,7 +154,7 @@ class ElasticsearchIndex:
             return knn_query(request, self.max_candidates)
         if request.kind == "tfidf":
             return tfidf_query(request, terms, self._meta.extents[request.field].passages)
-        return bm25_query(request) if request.words else None
+        return bm25_query(request)
 
 
 def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:

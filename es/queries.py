@@ -7,6 +7,7 @@ import numpy as np
 
 from allusion_es.es.documents import frequency_words
 from allusion_es.es.lookups import Term
+from allusion_es.es.spool import MAX_WORD
 from allusion_es.retrieval.types import Field, Floats, SearchRequest, Within
 from allusion_es.retrieval.weighting import idf, tfidf_query_weights
 
@@ -30,10 +31,17 @@ def search_body(request: SearchRequest, query: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def bm25_query(request: SearchRequest) -> dict[str, Any]:
-    """BM25, the server's own; a word's weight counts as often as the word is asked for."""
-    clauses = [_term(request.field, word, count) for word, count in request.words.items()]
-    return {"query": _any_of(clauses, request.within)}
+def bm25_query(request: SearchRequest) -> dict[str, Any] | None:
+    """BM25, the server's own; a word's weight counts as often as the word is asked for.
+
+    None where there is no word that an index can have.
+    """
+    clauses = [
+        _term(request.field, word, count)
+        for word, count in request.words.items()
+        if len(word) <= MAX_WORD
+    ]
+    return {"query": _any_of(clauses, request.within)} if clauses else None
 
 
 def tfidf_query(

@@ -2,15 +2,17 @@
 
 import json
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from types import TracebackType
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from allusion_es.core.errors import InputError, StorageError
-from allusion_es.corpora.passage import Passage
-from allusion_es.es.meta import PASSAGE_FIELDS, Extent
-from allusion_es.language.analysis import Analysis
+from allusion_es.es.batches import batches
+from allusion_es.es.documents import describe
+from allusion_es.es.meta import Extent
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.types import FIELDS, Field
 
@@ -18,41 +20,96 @@ MAX_WORD = 255
 """Lucene's whitespace tokenizer cuts words that have more characters."""
 
 MAX_ID_BYTES = 512
-"""Elasticsearch takes no longer ids."""
+"""Elasticsearch takes no longer ids, and each word becomes part of one."""
+
+_TOGETHER = 500
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledWords:
+    """The words of one field in n passages, as numbers.
+
+    Attributes:
+        codes: All words in order, as positions in `FieldTerms.words`, shape (total,).
+        lengths: How many of them each passage has, shape (n,).
+    """
+
+    codes: Integers
+    lengths: Integers
+
+    def owners(self) -> Integers:
+        """Which passage each word belongs to, shape (total,)."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    def counts(self, words: int) -> tuple[Integers, Integers, Integers]:
+        """Passage, word and frequency of each pair that occurs; `words` is above all codes."""
+        keys, counts = np.unique(self.owners() * words + self.codes, return_counts=True)
+        return keys // words, keys % words, counts
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledBatch:
+    """Some passages as they come back from the disk.
+
+    Attributes:
+        ids: Their ids.
+        descriptions: What `describe` gives for each.
+        fields: Their words.
+    """
+
+    ids: Sequence[str]
+    descriptions: Sequence[bytes]
+    fields: dict[Field, SpooledWords]
 
 
 class FieldTerms:
     """Statistics of all words of one field.
 
     Attributes:
-        terms: For each word its document frequency, its collection frequency, and how often it
-            occurs in the passage that has most of it.
+        numbers: The position of each word in the arrays below.
+        df: Document frequencies.
+        cf: Collection frequencies.
+        max_tf: How often each word occurs in the passage that has most of it.
         passages: Passages that have at least one word.
-        words: Words of all passages.
     """
 
     def __init__(self) -> None:
         """Nothing counted yet."""
-        self.terms: dict[str, tuple[int, int, int]] = {}
+        self.numbers: dict[str, int] = {}
+        self.df = self.cf = self.max_tf = np.zeros(0, dtype=np.int64)
         self.passages = 0
-        self.words = 0
 
-    def add(self, words: tuple[str, ...], passage_id: str) -> None:
-        """Count the words of one more passage."""
-        self.passages += bool(words)
-        self.words += len(words)
-        terms = self.terms
-        for word, count in Counter(words).items():
-            known = terms.get(word)
-            if known is None:
-                _check_word(word, passage_id)
-                terms[word] = (1, count, count)
-            else:
-                terms[word] = (known[0] + 1, known[1] + count, max(known[2], count))
+    def encode(self, words: Sequence[str], passage_id: str) -> list[int]:
+        """The words of a passage as numbers; words that are new get new ones.
+
+        Raises:
+            InputError: A word cannot be indexed.
+        """
+        numbers = self.numbers
+        before = len(numbers)
+        codes = [numbers.setdefault(word, len(numbers)) for word in words]
+        if len(numbers) > before:
+            for word in words:
+                if numbers[word] >= before:
+                    _check_word(word, passage_id)
+        return codes
+
+    def count(self, words: SpooledWords) -> None:
+        """Add the words of more passages."""
+        size = len(self.numbers)
+        _, codes, counts = words.counts(max(size, 1))
+        most = np.zeros(size, dtype=np.int64)
+        np.maximum.at(most, codes, counts)
+        self.df = _extended(self.df, size) + np.bincount(codes, minlength=size)
+        self.cf = _extended(self.cf, size) + np.bincount(words.codes, minlength=size)
+        self.max_tf = np.maximum(_extended(self.max_tf, size), most)
+        self.passages += int(np.count_nonzero(words.lengths))
 
     def extent(self) -> Extent:
         """The size of the field."""
-        return Extent(self.passages, self.words)
+        return Extent(self.passages, int(self.cf.sum()))
 
 
 class Spool:
@@ -75,12 +132,7 @@ class Spool:
         """The spool itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Delete the file."""
         self._file.close()
 
@@ -95,24 +147,60 @@ class Spool:
             InputError: Two have the same id, or an id or a word cannot be indexed.
             StorageError: The disk is full.
         """
-        try:
-            for passage in passages:
-                self._check_id(passage.passage.id)
-                self.fields["token"].add(passage.analysis.tokens, passage.passage.id)
-                self.fields["lemma"].add(passage.analysis.lemmas, passage.passage.id)
-                self._file.write(_encode(passage))
-            self._file.flush()
-        except OSError as error:
-            raise StorageError(
-                f"the passages cannot be kept in {tempfile.gettempdir()} "
-                f"({error.strerror or error}); set TMPDIR to a folder with more room"
-            ) from error
+        for batch in batches(passages, _TOGETHER):
+            spooled = self._spooled(batch)
+            for field, words in spooled.fields.items():
+                self.fields[field].count(words)
+            try:
+                self._write(spooled)
+            except OSError as error:
+                raise StorageError(
+                    f"the passages cannot be kept in {tempfile.gettempdir()} "
+                    f"({error.strerror or error}); set TMPDIR to a folder with more room"
+                ) from error
 
-    def __iter__(self) -> Iterator[AnalysedPassage]:
-        """The passages, in their order; where words stood in the text is not kept."""
+    def read(self) -> Iterator[SpooledBatch]:
+        """The passages, in their order."""
         self._file.seek(0)
-        for line in self._file:
-            yield _decode(line)
+        while line := self._file.readline():
+            ids = json.loads(line)
+            descriptions = [self._file.readline().rstrip(b"\n") for _ in ids]
+            fields = {}
+            for field in FIELDS:
+                lengths = self._read_array(len(ids))
+                fields[field] = SpooledWords(self._read_array(int(lengths.sum())), lengths)
+            yield SpooledBatch(ids, descriptions, fields)
+
+    def _spooled(self, batch: Sequence[AnalysedPassage]) -> SpooledBatch:
+        codes: dict[Field, list[int]] = {field: [] for field in FIELDS}
+        lengths: dict[Field, list[int]] = {field: [] for field in FIELDS}
+        for analysed in batch:
+            self._check_id(analysed.passage.id)
+            analysis = analysed.analysis
+            for field, words in zip(FIELDS, (analysis.tokens, analysis.lemmas), strict=True):
+                codes[field] += self.fields[field].encode(words, analysed.passage.id)
+                lengths[field].append(len(words))
+        return SpooledBatch(
+            [analysed.passage.id for analysed in batch],
+            [describe(analysed) for analysed in batch],
+            {
+                field: SpooledWords(
+                    np.array(codes[field], dtype=np.int64), np.array(lengths[field])
+                )
+                for field in FIELDS
+            },
+        )
+
+    def _write(self, batch: SpooledBatch) -> None:
+        lines = [json.dumps(batch.ids).encode(), *batch.descriptions]
+        self._file.write(b"\n".join(lines) + b"\n")
+        for words in batch.fields.values():
+            self._file.write(words.lengths.astype(np.int32).tobytes())
+            self._file.write(words.codes.astype(np.int32).tobytes())
+        self._file.flush()
+
+    def _read_array(self, size: int) -> Integers:
+        return np.frombuffer(self._file.read(4 * size), dtype=np.int32).astype(np.int64)
 
     def _check_id(self, identifier: str) -> None:
         if not identifier or len(identifier.encode("utf-8", "replace")) > MAX_ID_BYTES:
@@ -124,26 +212,16 @@ class Spool:
         self._ids.add(identifier)
 
 
-def _encode(analysed: AnalysedPassage) -> bytes:
-    passage, analysis = analysed.passage, analysed.analysis
-    values = [getattr(passage, name) for name in PASSAGE_FIELDS]
-    values += [" ".join(analysis.tokens), " ".join(analysis.lemmas)]
-    return json.dumps(values).encode("ascii") + b"\n"
-
-
-def _decode(line: bytes) -> AnalysedPassage:
-    *values, tokens, lemmas = json.loads(line)
-    passage = Passage(**dict(zip(PASSAGE_FIELDS, values, strict=True)))
-    words = tuple(tokens.split())
-    return AnalysedPassage(passage, Analysis(words, tuple(lemmas.split()), ((0, 0),) * len(words)))
+def _extended(numbers: Integers, size: int) -> Integers:
+    return np.concatenate((numbers, np.zeros(size - len(numbers), dtype=np.int64)))
 
 
 def _check_word(word: str, passage_id: str) -> None:
     """Words are indexed with blanks between them, and `|` before a frequency."""
     if not word or "|" in word or any(character.isspace() for character in word):
         raise InputError(f"passage {passage_id}: word {word[:60]!r} is empty or has a blank or |")
-    if len(word) > MAX_WORD:
+    if len(word) > MAX_WORD or len(word.encode("utf-8", "replace")) > MAX_ID_BYTES - 10:
         raise InputError(
             f"passage {passage_id}: word {word[:40] + '…'!r} has {len(word)} characters, more "
-            f"than the {MAX_WORD} that can be indexed"
+            f"than can be indexed ({MAX_WORD}, in UTF-8 {MAX_ID_BYTES - 10} bytes)"
         )

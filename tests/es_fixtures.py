@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from allusion_es.es.connection import Server
 from elasticsearch_server import VERSIONS, CannotRunError, Cluster, running_cluster
+
+from allusion_es.es.connection import Server
 
 REQUIRED = os.environ.get("ALLUSION_REQUIRE_ES") == "1"
 """Whether a test that needs a server fails, instead of being skipped, where none can run."""

@@ -1,0 +1,72 @@
+"""The documents that are sent to the server: descriptions completed with weights and vectors."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from allusion_es.es.bulk import Document
+from allusion_es.es.connection import encode
+from allusion_es.es.documents import term_id
+from allusion_es.es.spool import FieldTerms, SpooledBatch, SpooledWords
+from allusion_es.language.vectors import WordVectors, kept_vectors
+from allusion_es.retrieval.types import FIELDS, Field, Floats
+from allusion_es.retrieval.weighting import idf
+
+_SCALE = 10_000_000
+"""Vectors are sent as whole numbers, which are quick to write and read. A single-precision
+number holds those up to this exactly, and their scale means nothing to a cosine."""
+
+
+def passage_documents(
+    spooled: Iterable[SpooledBatch],
+    fields: Mapping[Field, FieldTerms],
+    vectors: WordVectors | None,
+) -> Iterator[Document]:
+    """One document for each passage; see `mappings/passages.json`."""
+    idfs = {field: idf(terms.df, terms.passages) for field, terms in fields.items()}
+    words = {field: list(terms.numbers) for field, terms in fields.items()}
+    kept = None if vectors is None else kept_vectors(vectors)
+    for batch in spooled:
+        norms = {field: _norms(batch.fields[field], idfs[field]).tolist() for field in FIELDS}
+        means = {field: _means(batch.fields[field], words[field], kept) for field in FIELDS}
+        for number, identifier in enumerate(batch.ids):
+            added: dict[str, object] = {}
+            for field in FIELDS:
+                added[f"{field}_norm"] = norms[field][number]
+                mean = means[field][number]
+                # A cosine with a vector of zeros has no meaning, and servers refuse it.
+                if any(mean):
+                    added[f"{field}_vector"] = mean
+            # Both are encoded objects: the end of one and the begin of the other make a comma.
+            yield identifier, batch.descriptions[number][:-1] + b"," + encode(added)[1:]
+
+
+def term_documents(fields: Mapping[Field, FieldTerms]) -> Iterator[Document]:
+    """One document for each word of each field; see `mappings/terms.json`."""
+    for field, terms in fields.items():
+        numbers = (terms.df.tolist(), terms.cf.tolist(), terms.max_tf.tolist())
+        for word, df, cf, max_tf in zip(terms.numbers, *numbers, strict=True):
+            content = {"field": field, "word": word, "df": df, "cf": cf, "max_tf": max_tf}
+            yield term_id(field, word), encode(content)
+
+
+def _norms(words: SpooledWords, idfs: Floats) -> Floats:
+    """Lengths of the passages' TfIdf vectors, shape (n,)."""
+    owners, codes, counts = words.counts(max(len(idfs), 1))
+    squares = (counts * idfs[codes]) ** 2
+    return np.sqrt(np.bincount(owners, weights=squares, minlength=len(words.lengths)))
+
+
+def _means(spooled: SpooledWords, words: list[str], vectors: WordVectors | None) -> list[list[int]]:
+    """Mean vectors in whole numbers; empty or all zeros where there is none."""
+    means = np.zeros((len(spooled.lengths), 0 if vectors is None else vectors.dimension))
+    if vectors is not None and len(spooled.codes):
+        distinct, places = np.unique(spooled.codes, return_inverse=True)
+        rows = vectors.vectors([words[code] for code in distinct])[places]
+        filled = spooled.lengths > 0
+        starts = np.cumsum(spooled.lengths) - spooled.lengths
+        means[filled] = np.add.reduceat(rows, starts[filled])
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+        np.divide(means * _SCALE, lengths, out=means, where=lengths > 0)
+    numbers: list[list[int]] = np.rint(means).astype(np.int64).tolist()
+    return numbers

@@ -1,0 +1,327 @@
+"""Servers that are missing, wrong or unwilling: one line each, and never a secret."""
+
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from allusion_es.core.errors import (
+    AllusionError,
+    IndexMissingError,
+    ServerRefusedError,
+    ServerUnavailableError,
+    UsageError,
+)
+from allusion_es.es import connection
+from allusion_es.es.connection import Server
+from allusion_es.es.failures import partial_failure
+
+SECRET = "geheim-4711"
+ELASTIC = {"X-elastic-product": "Elasticsearch", "Content-Type": "application/json"}
+JSON = {"Content-Type": "application/json"}
+
+Answer = tuple[int, dict[str, str], str]
+Start = Callable[..., str]
+
+
+def nodes(version: str) -> Answer:
+    return 200, ELASTIC, json.dumps({"nodes": {"a": {"version": version}}})
+
+
+def refusal(status: int, kind: str, reason: str) -> Answer:
+    return status, ELASTIC, json.dumps({"error": {"type": kind, "reason": reason}})
+
+
+@contextmanager
+def pretending(answers: list[Answer], context: ssl.SSLContext | None = None) -> Iterator[str]:
+    """A server that gives these answers in turn, and the last one for ever; yields host:port."""
+    waiting = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, headers, body = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body.encode())))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        do_GET = do_POST = do_PUT = answer
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_RETRY_SECONDS", (0.01,))
+    monkeypatch.setattr(connection, "_POLL_SECONDS", 0.05)
+    for name in ("URL", "API_KEY", "USER", "PASSWORD", "CA_CERTS", "FINGERPRINT"):
+        monkeypatch.delenv(f"ALLUSION_ES_{name}", raising=False)
+
+
+def failure(url: str, *answers: Answer) -> AllusionError:
+    """What connecting fails with, checked for what holds of every message."""
+    options: dict[str, Any] = {"timeout": 5.0}
+    if answers:
+        with pretending(list(answers)) as address:
+            return failure(f"http://me:{SECRET}@{address}")
+    with pytest.raises(AllusionError) as caught:
+        Server.connect(url, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert SECRET not in message
+    assert SECRET not in repr(caught.value.__cause__)
+    assert url.rpartition("@")[2] in message
+    return caught.value
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_nothing_listens() -> None:
+    error = failure(f"http://me:{SECRET}@127.0.0.1:{free_port()}")
+    assert isinstance(error, ServerUnavailableError)
+    assert error.exit_code == 3
+    assert "docker compose up --wait" in str(error)
+    assert "refused" in str(error)
+
+
+def test_no_such_host() -> None:
+    assert isinstance(failure("http://nowhere.invalid:9200"), ServerUnavailableError)
+
+
+def test_no_answer_in_time() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ServerUnavailableError, match=r"did not answer within 0\.2 s"):
+            Server.connect(url, timeout=0.2)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, {"Content-Type": "text/html"}, "<html>Hello</html>"),
+        (404, {"Content-Type": "text/html"}, "<html>Not found</html>"),
+        (200, JSON, '{"nodes": {}}'),
+        (200, JSON, '{"nodes": '),
+        (200, {"Content-Type": "image/png"}, "x"),
+        (200, JSON, "[]"),
+        (200, {}, ""),
+    ],
+    ids=["html", "html-404", "json", "broken-json", "image", "list", "nothing"],
+)
+def test_what_answers_is_not_elasticsearch(answer: Answer) -> None:
+    error = failure("", answer)
+    assert isinstance(error, ServerRefusedError)
+    assert "is not Elasticsearch" in str(error)
+
+
+def test_wrong_password() -> None:
+    error = failure("", refusal(401, "security_exception", f"no user with {SECRET}"))
+    assert isinstance(error, ServerRefusedError)
+    assert "ALLUSION_ES_PASSWORD" in str(error)
+    assert "ALLUSION_ES_API_KEY" in str(error)
+
+
+@pytest.mark.parametrize("version", ["7.17.29", "8.12.2", "10.0.0", "6.8.0", "nonsense"])
+def test_wrong_version(version: str) -> None:
+    error = failure("", nodes(version))
+    assert isinstance(error, ServerRefusedError)
+    assert version in str(error)
+    assert "8.13 to 9.x" in str(error)
+    assert "docker compose up --wait" in str(error)
+
+
+def test_a_cluster_with_one_wrong_version() -> None:
+    body = {"nodes": {"a": {"version": "9.1.0"}, "b": {"version": "7.17.0"}}}
+    assert "7.17.0" in str(failure("", (200, ELASTIC, json.dumps(body))))
+
+
+def test_fitting_versions() -> None:
+    for version in ("8.13.0", "8.19.20", "9.0.0", "9.5.3-SNAPSHOT"):
+        with pretending([nodes(version)]) as address, Server.connect(address) as server:
+            assert server.version == version
+
+
+def test_a_login_that_may_not_ask_for_the_version_is_not_stopped() -> None:
+    answer = refusal(403, "security_exception", "action [cluster:monitor/nodes/info] denied")
+    with pretending([answer]) as address, Server.connect(address) as server:
+        assert server.version == ""
+        with pytest.raises(ServerRefusedError, match=r"does not permit this .*denied"):
+            server.request("GET", "/x")
+
+
+def test_a_server_that_is_not_ready() -> None:
+    error = failure("", (503, {"Content-Type": "text/html"}, "<html>Later</html>"))
+    assert isinstance(error, ServerUnavailableError)
+    assert "not ready" in str(error)
+
+
+def test_waiting_until_the_server_is_ready() -> None:
+    later = [(503, ELASTIC, "{}")] * 6
+    with (
+        pretending([*later, nodes("9.0.0")]) as address,
+        Server.connect(address, wait=20) as server,
+    ):
+        assert server.version == "9.0.0"
+
+
+def test_waiting_in_vain() -> None:
+    before = time.monotonic()
+    with pytest.raises(ServerUnavailableError):
+        Server.connect(f"http://127.0.0.1:{free_port()}", wait=0.3)
+    assert 0.3 <= time.monotonic() - before < 5
+
+
+def test_waiting_does_not_help_against_a_wrong_product() -> None:
+    with (
+        pretending([(200, JSON, "{}")]) as address,
+        pytest.raises(ServerRefusedError, match="not Elasticsearch"),
+    ):
+        Server.connect(address, wait=60)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "text"),
+    [
+        (refusal(404, "index_not_found_exception", "no such index [x]"), IndexMissingError, "x"),
+        (
+            refusal(403, "cluster_block_exception", "index [x] blocked by: [FORBIDDEN/5/..."),
+            ServerRefusedError,
+            "lift the block",
+        ),
+        (
+            refusal(429, "cluster_block_exception", "flood-stage watermark"),
+            ServerRefusedError,
+            "free disk space",
+        ),
+        (refusal(429, "circuit_breaking_exception", "too large"), ServerRefusedError, "later"),
+        ((413, {}, ""), ServerRefusedError, "413"),
+        (refusal(500, "x_exception", f"\n {SECRET} \n"), ServerRefusedError, r"x_exception\): \*"),
+    ],
+)
+def test_requests_that_fail(answer: Answer, kind: type[AllusionError], text: str) -> None:
+    with (
+        pretending([nodes("9.0.0"), answer]) as address,
+        Server.connect(address, api_key=SECRET) as server,
+        pytest.raises(kind, match=text) as caught,
+    ):
+        server.request("POST", "/x", {"a": 1})
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_overloaded_server_is_asked_again() -> None:
+    busy = refusal(429, "circuit_breaking_exception", "too large")
+    with (
+        pretending([nodes("9.0.0"), busy, (200, ELASTIC, '{"a": 1}')]) as address,
+        Server.connect(address) as server,
+    ):
+        assert server.request("GET", "/x") == {"a": 1}
+
+
+def test_searches_that_did_not_reach_the_whole_index() -> None:
+    whole = {"_shards": {"total": 2, "successful": 2, "failed": 0}, "timed_out": False}
+    assert partial_failure(whole, "URL") is None
+    assert "want of time" in str(partial_failure({**whole, "timed_out": True}, "URL"))
+    failures = [{"reason": {"type": "x", "reason": "node left"}}]
+    lost = {"_shards": {"total": 2, "successful": 1, "failed": 1, "failures": failures}}
+    assert "only 1 of 2 shards (node left)" in str(partial_failure(lost, "URL"))
+    unassigned = {"_shards": {"total": 2, "successful": 1, "failed": 0}}
+    assert isinstance(partial_failure(unassigned, "URL"), ServerRefusedError)
+
+
+def test_certificates_need_https(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="https"):
+        Server.connect("http://localhost:9200", fingerprint="ab" * 32)
+
+
+def test_https_to_a_server_without_it() -> None:
+    with pretending([nodes("9.0.0")]) as address:
+        error = failure(f"https://{address}")
+    assert "http://" in str(error)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+    """A self-signed certificate for loopback: its file, its key's and its fingerprint."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("tls")
+    file, key = folder / "cert.pem", folder / "key.pem"
+    command = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    places = ["-keyout", str(key), "-out", str(file)]
+    subprocess.run(
+        [*command.split(), "-addext", "subjectAltName=IP:127.0.0.1", *places],
+        check=True,
+        capture_output=True,
+    )
+    printed = subprocess.run(
+        [openssl, "x509", "-in", str(file), "-noout", "-fingerprint", "-sha256"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return file, key, printed.stdout.strip().partition("=")[2]
+
+
+def test_tls(certificate: tuple[Path, Path, str], tmp_path: Path) -> None:
+    file, key, fingerprint = certificate
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, key)
+    with pretending([nodes("9.0.0")], context) as address:
+        url = f"https://{address}"
+        error = failure(url)
+        assert isinstance(error, ServerRefusedError)
+        assert "ALLUSION_ES_CA_CERTS" in str(error)
+        with Server.connect(url, ca_certs=str(file)) as server:
+            assert server.version == "9.0.0"
+        with Server.connect(url, fingerprint=fingerprint) as server:
+            assert server.version == "9.0.0"
+        with pytest.raises(ServerRefusedError, match="not trusted"):
+            Server.connect(url, fingerprint="ab" * 32)
+        nonsense = tmp_path / "ca.pem"
+        nonsense.write_text("no certificate")
+        with pytest.raises(AllusionError, match="cert"):
+            Server.connect(url, ca_certs=str(nonsense))
+
+
+def test_importing_the_connection_does_not_import_the_client() -> None:
+    code = "import sys, allusion_es.es.connection; print('elasticsearch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -1,7 +1,7 @@
 """Two stages: candidates from one generator or several, then a reranker, then hits."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from types import MappingProxyType
 
@@ -247,10 +247,12 @@ def _analyser(index: CandidateIndex) -> Analyser:
     """
     settings = index.settings.analysis
     analyser = Analyser(settings.lemmatiser, settings.stop_words)
-    if analyser.settings != settings:
+    then, now = asdict(settings), asdict(analyser.settings)
+    changed = [f"{key} {then[key]!r} (now {now[key]!r})" for key in then if then[key] != now[key]]
+    if changed:
         raise SettingsMismatchError(
-            f"index {index.name!r} was built with {settings}, but this installation analyses "
-            f"queries with {analyser.settings}; rebuild it with 'allusion-es index'"
+            f"index {index.name!r} was built with {', '.join(changed)}, so queries would be "
+            "analysed in another way; rebuild it with 'allusion-es index'"
         )
     return analyser
 

@@ -29,8 +29,10 @@ class ChosenVectors:
             return collection.vectors
         if self._loaded is None:
             from allusion_es.language.load_vectors import load_vectors
+            from allusion_es.retrieval.library import Library
 
-            self._loaded = kept_vectors(load_vectors(self._name))
+            named = {"floret": lambda: Library().vectors()}
+            self._loaded = kept_vectors(load_vectors(self._name, named))
         return self._loaded
 
     def need(self, collection: Collection) -> WordVectors:

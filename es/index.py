@@ -158,7 +158,9 @@ class ElasticsearchIndex:
 
 
 def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
-    scores = np.array([hit["sort"][0] for hit in hits], dtype=np.float64)
+    # The server computes in single precision and prints the shortest digits that mean the same.
+    singles = np.array([hit["sort"][0] for hit in hits], dtype=np.float32)
+    scores = singles.astype(np.float64)
     if request.kind == "knn":
         scores = cosines(scores)
     return Ranking(tuple(hit["sort"][1] for hit in hits), scores)

@@ -1,6 +1,7 @@
 """Soft cosine with any similarity of words."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ Features = NDArray[Any]
 
 _STEP = 8
 """Texts are compared with themselves in batches of like length, padded to multiples of this."""
+
+_REMEMBERED = 200_000
+"""Passages whose squares are kept, about 20 MB."""
 
 _CELLS = 1 << 22
 """Numbers that a batch of texts holds at once, so that memory stays bounded: 16 MB."""
@@ -80,12 +84,38 @@ class SoftCosineOf(PairReranker):
             between,
             weighted.entries,
             weighted.weights,
-            np.sqrt(square * self.squares(weighted, right)),
+            np.sqrt(square * self._remembered(weighted, right, candidates, collection)),
         )
 
     def similarity(self, left: Features, right: Features) -> Singles:
         """S from features; what is on the diagonal does not matter. Shapes as in `compare`."""
         return power(self.compare(left, right), self._power)
+
+    def _remembered(
+        self,
+        weighted: Weighted,
+        features: Features,
+        candidates: Candidates,
+        collection: Collection,
+    ) -> Floats:
+        """`squares`, which no query changes: those of earlier candidates are looked up."""
+        memory = collection.memory(f"{self.name} squares {candidates.field}")
+        ids = candidates.ranking.ids
+        squares = np.array([memory.get(identifier, -1.0) for identifier in ids], dtype=np.float64)
+        new = squares < 0
+        if new.any():
+            entries = weighted.entries
+            mine = new[entries.texts]
+            some = WordCounts(
+                entries.texts[mine], entries.codes[mine], entries.counts[mine], entries.size
+            )
+            part = replace(weighted, entries=some, weights=weighted.weights[mine])
+            squares[new] = self.squares(part, features)[new]
+            if len(memory) > _REMEMBERED:
+                memory.clear()
+            for number in np.flatnonzero(new).tolist():
+                memory[ids[number]] = float(squares[number])
+        return squares
 
     def squares(self, weighted: Weighted, features: Features) -> Floats:
         """`sum_ij S_ij p_i p_j` of each candidate, shape (size,).

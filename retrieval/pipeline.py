@@ -122,6 +122,7 @@ class Retriever:
             )
         self._reranker_name = reranker
         self._rerank_field: Field = "lemma" if "lemma" in fields else "token"
+        self._memories: dict[str, dict[str, float]] = {}
         self._top = top
         self._within = within
         self._explain = explain
@@ -142,10 +143,11 @@ class Retriever:
         analysed: Iterable[AnalysedQuery] = (
             AnalysedQuery(query, self.analyser.analyse(query.text)) for query in queries
         )
-        collection = Collection(self._index)
+        frequencies = None
         if isinstance(queries, Sequence):
             analysed = list(analysed)
-            collection = Collection(self._index, QueryFrequencies(analysed))
+            frequencies = QueryFrequencies(analysed)
+        collection = Collection(self._index, frequencies, self._memories)
         remaining = iter(analysed)
         while batch := list(islice(remaining, _BATCH)):
             for query, ranking in zip(batch, self._first_stage(batch), strict=True):

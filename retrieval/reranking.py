@@ -64,10 +64,17 @@ class Collection:
     Args:
         index: Where the statistics come from.
         queries: Frequencies in the query side's collection, where there are several queries.
+        memories: What `memory` gives; pass the same for all queries to one index.
     """
 
-    def __init__(self, index: CandidateIndex, queries: QueryFrequencies | None = None) -> None:
+    def __init__(
+        self,
+        index: CandidateIndex,
+        queries: QueryFrequencies | None = None,
+        memories: dict[str, dict[str, float]] | None = None,
+    ) -> None:
         self._index = index
+        self._memories = {} if memories is None else memories
         self._queries = queries if queries is not None and queries.queries > 1 else None
 
     @property
@@ -88,6 +95,14 @@ class Collection:
         if self._queries is None:
             return self.statistics(field, words).cf
         return self._queries.of(field, words)
+
+    def memory(self, name: str) -> dict[str, float]:
+        """A number for each passage id, for rerankers to keep what no query changes.
+
+        Args:
+            name: Whose numbers, and of which field; each name has a memory of its own.
+        """
+        return self._memories.setdefault(name, {})
 
     @property
     def query_side(self) -> str:

@@ -28,6 +28,9 @@ class LittleCollection:
     def __init__(self, vectors: WordVectors | None) -> None:
         self.vectors = vectors
 
+    def memory(self, name: str) -> dict[str, float]:
+        return {}
+
     def statistics(self, field: str, words: list[str]) -> TermStatistics:
         df = np.array([self.DF.get(word, 4) for word in words], np.int64)
         return TermStatistics(df, df, 100, 10.0)

@@ -1,5 +1,6 @@
 """Soft cosine with any similarity of words."""
 
+import itertools
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,8 @@ Features = NDArray[Any]
 
 _STEP = 8
 """Texts are compared with themselves in batches of like length, padded to multiples of this."""
+
+_NUMBERS = itertools.count()
 
 _REMEMBERED = 200_000
 """Passages whose squares are kept, about 20 MB."""
@@ -51,6 +54,8 @@ class SoftCosineOf(PairReranker):
     def __init__(self, power: int) -> None:
         check_range(self.name, "power", power, 1)
         self._power = power
+        # Two of the same name may differ in power, vectors or seed, and must not share a memory.
+        self._number = next(_NUMBERS)
 
     @abstractmethod
     def features(self, words: list[str], field: Field, collection: Collection) -> Features:
@@ -99,7 +104,7 @@ class SoftCosineOf(PairReranker):
         collection: Collection,
     ) -> Floats:
         """`squares`, which no query changes: those of earlier candidates are looked up."""
-        memory = collection.memory(f"{self.name} squares {candidates.field}")
+        memory = collection.memory(f"{self.name} {self._number} squares {candidates.field}")
         ids = candidates.ranking.ids
         squares = np.array([memory.get(identifier, -1.0) for identifier in ids], dtype=np.float64)
         new = squares < 0

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allusion_es.core.errors import AllusionError
 from allusion_es.retrieval.types import Floats
 
-Solve = Callable[[Floats, Floats, Floats], Floats]
+Solve = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
 """From two histograms that sum to 1, shapes (n,) and (m,), and the cost of moving from each bin
-of the one to each of the other, shape (n, m), to the cheapest flow, shape (n, m)."""
+of the one to each of the other, shape (n, m), C-contiguous, to the cost of the cheapest flow, and
+the flow, shape (n, m)."""
 
 SOLVERS = ("pot", "pyemd")
 
@@ -38,25 +38,23 @@ def load_solver(name: str) -> Solve:
 
 
 def _network_simplex(emd_c: Callable[..., tuple[Floats, float, Floats, Floats, int]]) -> Solve:
-    def solve(left: Floats, right: Floats, cost: Floats) -> Floats:
-        flow, _, _, _, state = emd_c(left, right, np.ascontiguousarray(cost), _STEPS, 1)
-        if state != _OPTIMAL:
-            return _ot(left, right, cost)
-        return flow
+    def solve(left: Floats, right: Floats, cost: Floats) -> tuple[float, Floats]:
+        flow, total, _, _, state = emd_c(left, right, cost, _STEPS, 1)
+        return (total, flow) if state == _OPTIMAL else _ot(left, right, cost)
 
     return solve
 
 
-def _ot(left: Floats, right: Floats, cost: Floats) -> Floats:
+def _ot(left: Floats, right: Floats, cost: Floats) -> tuple[float, Floats]:
     import ot
 
     flow, log = ot.emd(left, right, cost, numItermax=_STEPS, log=True)
     if log["warning"] is not None:
         raise AllusionError(f"optimal transport has no solution: {log['warning']}")
-    return np.asarray(flow, dtype=np.float64)
+    return float(log["cost"]), np.asarray(flow, dtype=np.float64)
 
 
-def _pyemd(left: Floats, right: Floats, cost: Floats) -> Floats:
+def _pyemd(left: Floats, right: Floats, cost: Floats) -> tuple[float, Floats]:
     from pyemd import emd_with_flow
 
     # pyemd takes one set of bins and a square cost, so the two histograms stand side by side.
@@ -65,6 +63,6 @@ def _pyemd(left: Floats, right: Floats, cost: Floats) -> Floats:
     square[:n, n:], square[n:, :n] = cost, cost.T
     first = np.concatenate([left, np.zeros(m)])
     second = np.concatenate([np.zeros(n), right])
-    _, flow = emd_with_flow(first, second, square)
-    table: NDArray[np.float64] = np.array(flow)[:n, n:]
-    return table
+    _, whole = emd_with_flow(first, second, square)
+    flow = np.array(whole, dtype=np.float64)[:n, n:]
+    return float((flow * cost).sum()), flow

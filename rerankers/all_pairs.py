@@ -1,6 +1,8 @@
 """Soft cosine of all queries with all passages, exact: for whole books against whole books."""
 
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,9 @@ _QUERIES = 96
 
 _ROWS = 64
 """Rows of S that are computed at once, for the same reason."""
+
+_THREADS = 4
+"""At most so many work side by side, each with sums of some 10 MB."""
 
 _GROUP = 64
 """Passages of which the best is looked at first, when the best of all are chosen."""
@@ -73,17 +78,22 @@ def rank_all(
     left = _side(queries, collection, model)
     right = _side(passages, collection, model)
     order = np.argsort(np.argsort(np.array(passages.ranking.ids, dtype=str), kind="stable"))
-    similarity = _similarity(left, right, model)
-    rankings: list[Ranking] = []
-    for first in range(0, len(queries), _QUERIES):
+
+    def ranked(first: int) -> list[Ranking]:
         block = left.weights[first : first + _QUERIES]
         # Column by column is row by row for the passages' sparse matrix, which goes over rows.
-        pulled = np.ascontiguousarray((block @ similarity).T)
-        scores = right.weights @ pulled
-        for places, values in _best(scores, order, top):
-            ids = tuple([passages.ranking.ids[place] for place in places.tolist()])
-            rankings.append(Ranking(ids, values.astype(np.float64)))
-    return rankings
+        scores = right.weights @ np.ascontiguousarray((block @ similarity).T)
+        ids = passages.ranking.ids
+        return [
+            Ranking(tuple([ids[place] for place in places.tolist()]), values.astype(np.float64))
+            for places, values in _best(scores, order, top)
+        ]
+
+    # The products leave Python's lock, so that threads work side by side.
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, _THREADS)) as threads:
+        similarity = _similarity(left, right, model, threads)
+        blocks = threads.map(ranked, range(0, len(queries), _QUERIES))
+        return [ranking for rankings in blocks for ranking in rankings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +126,17 @@ def _side(texts: Candidates, collection: Collection, model: SoftCosineOf) -> _Si
     return _Side(weighted.words, features, csr_array((values, codes, starts), shape=shape))
 
 
-def _similarity(left: _Side, right: _Side, model: SoftCosineOf) -> Singles:
+def _similarity(
+    left: _Side, right: _Side, model: SoftCosineOf, threads: ThreadPoolExecutor
+) -> Singles:
     """S of all query words and all passage words, shape (query words, passage words)."""
     similarity = np.empty((len(left.words), len(right.words)), dtype=np.float32)
-    for first in range(0, len(left.words), _ROWS):
+
+    def fill(first: int) -> None:
         rows = slice(first, first + _ROWS)
         similarity[rows] = model.similarity(left.features[rows], right.features)
+
+    list(threads.map(fill, range(0, len(left.words), _ROWS)))
     similarity[equal_words(left.words, right.words)] = 1.0
     return similarity
 

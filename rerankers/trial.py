@@ -31,6 +31,10 @@ class TrialCollection(Collection):
         """See `Collection.vectors`."""
         return self._vectors
 
+    def memory(self, name: str) -> dict[str, float]:
+        """Nothing is remembered, since the ids of trial candidates are only their numbers."""
+        return {}
+
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """See `Collection.statistics`."""
         df = Counter(word for text in self._texts for word in set(text))

@@ -1,5 +1,6 @@
 """Word Mover's Distance."""
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -90,13 +91,13 @@ class WordMoversDistance:
     def _best(self, problems: "_Problems", bounds: Floats, wanted: int) -> Floats:
         """Scores, exact for the best `wanted`, shape of `bounds`."""
         distances = np.full(len(bounds), np.inf)
-        nearest = np.full(max(wanted, 1), np.inf)
+        nearest = [-np.inf] * max(wanted, 1)  # a heap of negative distances: the farthest first
         for place in np.argsort(bounds, kind="stable").tolist():
-            if bounds[place] > nearest.max() + _SLACK:
+            if bounds[place] > _SLACK - nearest[0]:
                 break
-            distances[place] = self._distance(problems, place)
-            farthest = int(nearest.argmax())
-            nearest[farthest] = min(nearest[farthest], distances[place])
+            distances[place] = distance = self._solved(problems, place)[0]
+            if -distance > nearest[0]:
+                heapq.heapreplace(nearest, -distance)
         exact = np.isfinite(distances)
         scores: Floats = 1 - np.where(exact, distances, bounds)
         if not exact.all():
@@ -104,20 +105,23 @@ class WordMoversDistance:
             scores[~exact] -= max(0.0, float(reach))
         return scores
 
-    def _distance(self, problems: "_Problems", place: int) -> float:
-        histogram, cost, _ = problems.text(place)
-        return float(np.sum(self._transport()(problems.histogram, histogram, cost) * cost))
+    def _solved(self, problems: "_Problems", place: int) -> tuple[float, Floats]:
+        """Distance, and flow from the candidate's words to the query's."""
+        first, last = problems.starts[place], problems.starts[place + 1]
+        return self._transport()(
+            problems.histograms[first:last], problems.histogram, problems.costs[first:last]
+        )
 
     def _flow(self, problems: "_Problems", place: int) -> Explanation:
-        histogram, cost, codes = problems.text(place)
-        flow = self._transport()(problems.histogram, histogram, cost)
+        first, last = problems.starts[place], problems.starts[place + 1]
+        flow = self._solved(problems, place)[1]
+        parts = flow * (1 - problems.costs[first:last])
+        codes = problems.weighted.entries.codes[first:last]
         asked, found = problems.weighted.query_words, problems.weighted.words
         return as_contributions(
             {
-                (asked[row], found[codes[column]]): float(
-                    flow[row, column] * (1 - cost[row, column])
-                )
-                for row, column in zip(*(part.tolist() for part in np.nonzero(flow)), strict=True)
+                (asked[column], found[codes[row]]): float(parts[row, column])
+                for row, column in zip(*(side.tolist() for side in np.nonzero(flow)), strict=True)
             }
         )
 
@@ -131,10 +135,11 @@ class WordMoversDistance:
     ) -> "_Problems":
         weighted = by_counts(query, candidates)
         vectors = self._vectors.need(collection)
-        left = vectors_of(vectors, weighted.query_words).astype(np.float64)
-        right = vectors_of(vectors, weighted.words).astype(np.float64)
-        cost = np.maximum(1 - left @ right.T, 0.0)
-        cost[equal_words(weighted.query_words, weighted.words)] = 0.0
+        left = vectors_of(vectors, weighted.query_words)
+        right = vectors_of(vectors, weighted.words)
+        cost = np.maximum(1 - (right @ left.T).astype(np.float64), 0.0)
+        rows, columns = equal_words(weighted.query_words, weighted.words)
+        cost[columns, rows] = 0.0
         entries = weighted.entries
         texts, starts = np.unique(entries.texts, return_index=True)
         totals = entries.sums(entries.counts)
@@ -142,9 +147,9 @@ class WordMoversDistance:
             weighted,
             weighted.query_weights / max(float(weighted.query_weights.sum()), 1.0),
             entries.counts / totals[entries.texts],
-            cost,
+            cost[entries.codes],
             texts,
-            np.append(starts, len(entries.texts)),
+            [*starts.tolist(), len(entries.texts)],
         )
 
 
@@ -156,28 +161,21 @@ class _Problems:
         weighted: The words and their counts.
         histogram: Of the query, shape (query words,).
         histograms: Of the candidates, one an entry, shape (entries,).
-        cost: Shape (query words, candidate words).
+        costs: From each candidate's words to the query's, shape (entries, query words).
         texts: Numbers of the candidates that have words, shape (n,).
-        starts: Entries of the i-th of them are `starts[i]:starts[i + 1]`, shape (n + 1,).
+        starts: Entries of the i-th of them are `starts[i]:starts[i + 1]`; n + 1 numbers.
     """
 
     weighted: Weighted
     histogram: Floats
     histograms: Floats
-    cost: Floats
+    costs: Floats
     texts: NDArray[np.int64]
-    starts: NDArray[np.int64]
-
-    def text(self, place: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
-        """Histogram, cost and words of one candidate."""
-        part = slice(self.starts[place], self.starts[place + 1])
-        codes = self.weighted.entries.codes[part]
-        return self.histograms[part], self.cost[:, codes], codes
+    starts: list[int]
 
     def relaxed(self) -> Floats:
         """The relaxed distance of each candidate, shape (n,)."""
-        codes = self.weighted.entries.codes
         first = self.starts[:-1]
-        forth = np.minimum.reduceat(self.cost[:, codes], first, axis=1)
-        back = np.add.reduceat(self.histograms * self.cost.min(axis=0)[codes], first)
-        return np.maximum(self.histogram @ forth, back)
+        forth = np.minimum.reduceat(self.costs, first, axis=0) @ self.histogram
+        back = np.add.reduceat(self.histograms * self.costs.min(axis=1), first)
+        return np.maximum(forth, back)

@@ -1,8 +1,10 @@
 """Averaged vectors, LSI, and soft cosine with each S: by hand, and against plain loops."""
 
 import math
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from allusion_es.core.errors import UsageError
+from allusion_es.core.errors import InputError, UsageError
+from allusion_es.corpora.passage import Passage
 from allusion_es.language.wordnet import LatinWordNet
 from allusion_es.rerankers.bow_emb import AveragedEmbeddings
 from allusion_es.rerankers.lsi import LatentSemanticIndexing
@@ -27,7 +30,9 @@ from allusion_es.rerankers.trial import (
     trial_candidates,
     trial_query,
 )
-from allusion_es.retrieval.reranking import Reranker
+from allusion_es.retrieval.local import LocalIndex
+from allusion_es.retrieval.reranking import Candidates, Collection, Reranker, load_reranker
+from allusion_es.retrieval.types import Ranking
 
 VECTORS = TrialVectors(
     {"a": (1, 0), "b": (0, 1), "c": (0.6, 0.8), "minus": (-1, 0), "d": (0.8, -0.6)}
@@ -179,6 +184,18 @@ def test_identity_is_the_tfidf_cosine(query: str, texts: list[str]) -> None:
     assert SoftCosineIdentity().score(*arguments) == pytest.approx(expected, abs=1e-9)
 
 
+def test_what_is_remembered_of_passages_is_each_models_own(vulgate_index: LocalIndex) -> None:
+    ids = ("Ps.33.9", "Gen.1.1", "John.1.1")
+    texts = vulgate_index.texts("lemma", ids)
+    candidates = Candidates(Ranking(ids, np.zeros(3)), "lemma", texts)
+    shared, query = Collection(vulgate_index), trial_query("deus lux principium")
+    for model in (SoftCosine(5), SoftCosine(1), SoftCosineRandom(), SoftCosineRandom(seed=1)):
+        for _ in range(2):
+            found = model.score(query, candidates, shared)
+            fresh = model.score(query, candidates, Collection(vulgate_index))
+            assert found.tolist() == fresh.tolist()
+
+
 def test_random_numbers_are_normal_and_the_words_own() -> None:
     words = [f"w{number}" for number in range(300)]
     reranker = SoftCosineRandom()
@@ -261,3 +278,32 @@ def test_parameters_out_of_range_are_refused(make: Callable[[], Reranker], messa
 def test_averaging_needs_vectors() -> None:
     with pytest.raises(UsageError, match="tfidf-emb needs word vectors"):
         trial(WeightedEmbeddings(), "a", ["a"])
+
+
+def test_other_vectors_are_taken_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "little.vec"
+    path.write_text("3 2\na 1 0\nb 0.6 0.8\nc 0 1\n")
+    texts = ["b", "c", "nemo"]
+    chosen = {"soft-cosine": {"power": "1", "vectors": str(path)}, "wmd": {"vectors": str(path)}}
+    for name in ("soft-cosine", "wmd"):
+        # TrialVectors of the collection would make b and c alike.
+        collection = TrialVectors({"b": (1, 0), "c": (1, 0)})
+        found = trial(load_reranker(name, chosen), "a", texts, collection)
+        assert found == pytest.approx([0.6, 0, 0], abs=1e-4)
+    with pytest.raises(InputError, match="there are no word vectors 'nihil'"):
+        trial(SoftCosine(vectors="nihil"), "a", texts)
+
+
+def test_the_whole_vulgate_needs_little_memory(
+    vulgate_index: LocalIndex, vulgate_passages: tuple[Passage, ...]
+) -> None:
+    ids = tuple(passage.id for passage in vulgate_passages)
+    ranking = Ranking(ids, np.zeros(len(ids)))
+    candidates = Candidates(ranking, "lemma", vulgate_index.texts("lemma", ids))
+    query = trial_query("gusto et uideo quoniam suauis sum dominus")
+    tracemalloc.start()
+    scores = SoftCosine().score(query, candidates, Collection(vulgate_index))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert ids[int(scores.argmax())] == "Ps.33.9"
+    assert peak < 400e6

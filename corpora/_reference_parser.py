@@ -7,6 +7,7 @@ First the text is cut into books and their numbers, where Roman numerals become 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from allusion_es.core.errors import VerseError
 from allusion_es.corpora._roman import roman_to_int
@@ -49,6 +50,7 @@ _FOLLOWING = {"f": 1, "s": 1, "sq": 1, "seq": 1, "ff": 2, "ss": 2, "sqq": 2, "se
 _LONGEST_NAME = 9
 _LONGEST_TEXT = 2000
 _SEPARATORS = ",:. "
+_MARKS = frozenset(",:.")
 _HELP = "write, for example, 'Ps 22,1-3', 'Ps.22.1' or '1 Reg 2,3'"
 
 
@@ -64,12 +66,19 @@ def read_references(text: str) -> tuple[Reference, ...]:
 
 
 def _books_and_numbers(text: str) -> Iterator[tuple[Book, str]]:
-    tokens = _TOKEN.findall(_VERSE_PART.sub("", text.translate(_DASHES)))
+    found_tokens = list(_TOKEN.finditer(_VERSE_PART.sub("", text.translate(_DASHES))))
+    tokens = [match[0] for match in found_tokens]
+    # In `Gen.1.1 John.1.1` the second 1 belongs to the dot before it, not to a first John.
+    inside = {
+        number
+        for number, (before, match) in enumerate(pairwise(found_tokens), start=1)
+        if match[0].isdecimal() and before[0] in _MARKS and before.end() == match.start()
+    }
     place = 0
     book: Book | None = None
     numbers: list[str] = []
     while place < len(tokens):
-        found, length = _book_at(tokens, place)
+        found, length = (None, 0) if place in inside else _book_at(tokens, place)
         if found is None:
             if book is None:
                 raise _no_book(text, tokens)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
 from allusion_es.corpora.packages import DATA_FILES, VULGATE, fetch
@@ -15,6 +16,11 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.vulgate import read_vulgate
 from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.local import LocalIndex
+
+# The same examples every time; `HYPOTHESIS_PROFILE=random` looks for new ones.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("random", max_examples=1000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 pytest_plugins = ["es_fixtures"]
 

@@ -132,6 +132,12 @@ VERSES = st.builds(
 )
 
 
+def test_a_verse_number_is_not_the_number_of_the_next_book() -> None:
+    assert read("Gen.1.1 John.1.1") == ["Gen.1.1", "John.1.1"]
+    assert read("1Sam.2.3-1Sam.2.5") == ["1Sam.2.3-1Sam.2.5"]
+    assert read("Gen 1,1; 1 Joh 1,1") == ["Gen.1.1", "1John.1.1"]
+
+
 @given(VERSES, st.sampled_from(STYLES))
 def test_a_printed_verse_is_read_back(osis_id: str, style: Style) -> None:
     assert read(format_reference(osis_id, style)) == [osis_id]

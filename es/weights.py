@@ -1,14 +1,16 @@
 """The documents that are sent to the server: descriptions completed with weights and vectors."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
 from allusion_es.es.documents import term_id
 from allusion_es.es.spool import FieldTerms, SpooledBatch, SpooledWords
-from allusion_es.language.vectors import WordVectors, kept_vectors
+from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.types import FIELDS, Field, Floats
 from allusion_es.retrieval.weighting import idf
 
@@ -24,11 +26,10 @@ def passage_documents(
 ) -> Iterator[Document]:
     """One document for each passage; see `mappings/passages.json`."""
     idfs = {field: idf(terms.df, terms.passages) for field, terms in fields.items()}
-    words = {field: list(terms.numbers) for field, terms in fields.items()}
-    kept = None if vectors is None else kept_vectors(vectors)
+    tables = _tables(fields, vectors)
     for batch in spooled:
         norms = {field: _norms(batch.fields[field], idfs[field]).tolist() for field in FIELDS}
-        means = {field: _means(batch.fields[field], words[field], kept) for field in FIELDS}
+        means = {field: _means(batch.fields[field], tables[field]) for field in FIELDS}
         for number, identifier in enumerate(batch.ids):
             added: dict[str, object] = {}
             for field in FIELDS:
@@ -57,16 +58,36 @@ def _norms(words: SpooledWords, idfs: Floats) -> Floats:
     return np.sqrt(np.bincount(owners, weights=squares, minlength=len(words.lengths)))
 
 
-def _means(spooled: SpooledWords, words: list[str], vectors: WordVectors | None) -> list[list[int]]:
+class _Table(NamedTuple):
+    """Word vectors of one field: that of word i is `vectors[rows[i]]`."""
+
+    vectors: NDArray[np.float32]
+    rows: NDArray[np.int64]
+
+
+def _tables(fields: Mapping[Field, FieldTerms], vectors: WordVectors | None) -> dict[Field, _Table]:
+    """The vectors of all words; each is asked for once, though most are in both fields."""
+    if vectors is None:
+        nothing = np.zeros((1, 0), dtype=np.float32)
+        empty = {field: np.zeros(len(terms.numbers), np.int64) for field, terms in fields.items()}
+        return {field: _Table(nothing, rows) for field, rows in empty.items()}
+    words = sorted({word for terms in fields.values() for word in terms.numbers})
+    places = {word: place for place, word in enumerate(words)}
+    shared = vectors.vectors(words)
+    return {
+        field: _Table(shared, np.array([places[word] for word in terms.numbers], dtype=np.int64))
+        for field, terms in fields.items()
+    }
+
+
+def _means(words: SpooledWords, table: _Table) -> list[list[int]]:
     """Mean vectors in whole numbers; empty or all zeros where there is none."""
-    means = np.zeros((len(spooled.lengths), 0 if vectors is None else vectors.dimension))
-    if vectors is not None and len(spooled.codes):
-        distinct, places = np.unique(spooled.codes, return_inverse=True)
-        rows = vectors.vectors([words[code] for code in distinct])[places]
-        filled = spooled.lengths > 0
-        starts = np.cumsum(spooled.lengths) - spooled.lengths
-        means[filled] = np.add.reduceat(rows, starts[filled])
+    means = np.zeros((len(words.lengths), table.vectors.shape[1]), dtype=np.float32)
+    if means.size and len(words.codes):
+        filled = words.lengths > 0
+        starts = (np.cumsum(words.lengths) - words.lengths)[filled]
+        means[filled] = np.add.reduceat(table.vectors[table.rows[words.codes]], starts)
         lengths = np.linalg.norm(means, axis=1, keepdims=True)
-        np.divide(means * _SCALE, lengths, out=means, where=lengths > 0)
+        np.divide(means * np.float32(_SCALE), lengths, out=means, where=lengths > 0)
     numbers: list[list[int]] = np.rint(means).astype(np.int64).tolist()
     return numbers

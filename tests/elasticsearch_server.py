@@ -225,8 +225,8 @@ def _running_node(
             failed = False
         finally:
             _stop(process)
-            if not (failed or cluster.keep_logs):
-                shutil.rmtree(folder, ignore_errors=True)
+            unwanted = folder / "data" if failed or cluster.keep_logs else folder
+            shutil.rmtree(unwanted, ignore_errors=True)
 
 
 def _write_config(folder: Path, number: int, seeds: list[str], settings: dict[str, str]) -> None:

@@ -146,14 +146,15 @@ def _best(
 ) -> Iterator[tuple[NDArray[np.int64], Singles]]:
     """Best first, the places and scores of each column's `top` passages above 0."""
     size, columns = scores.shape
-    least = np.zeros(columns, dtype=np.float32)
+    above_0 = np.nextafter(np.float32(0), np.float32(1))
+    least = np.full(columns, above_0)
     groups = size // _GROUP
     if groups > top:
         # The best of each group of passages are so many passages, so the top-th best among them
         # is not above the top-th best of all.
         maxima = scores[: groups * _GROUP].reshape(groups, _GROUP, columns).max(axis=1)
-        least = np.partition(maxima, groups - top, axis=0)[groups - top]
-    places, owners = np.divmod(np.flatnonzero((scores >= least) & (scores > 0)), columns)
+        least = np.maximum(np.partition(maxima, groups - top, axis=0)[groups - top], above_0)
+    places, owners = np.divmod(np.flatnonzero(scores >= least), columns)
     values = scores[places, owners]
     ranked = np.lexsort((order[places], -values, owners))
     ends = np.cumsum(np.bincount(owners, minlength=columns))

@@ -159,9 +159,6 @@ def _print(
     answers: Iterable[Answer] = retriever.answers(queries)
     if len(queries) > 1 and not sys.stdout.isatty():
         answers = progress(answers, "Querying", len(queries))
-    if explain:
-        for note in retriever.notes:
-            print(f"note: {note}", file=sys.stderr)
     if format is Format.tsv:
         print(output.tsv_header())
     to = output.console() if format is Format.table else None
@@ -175,6 +172,9 @@ def _print(
         elif to is not None:
             output.print_answer(answer, retriever.analyser, to, explain)
         _tell(answer)
+    if explain:
+        for note in retriever.notes:
+            print(f"note: {note}", file=sys.stderr)
 
 
 def _tell(answer: "Answer") -> None:

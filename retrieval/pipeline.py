@@ -71,7 +71,8 @@ class Retriever:
 
     Attributes:
         analyser: Analyses as the index was analysed.
-        notes: What a reader of the scores should know: their scale, the vectors.
+        notes: What a reader of the scores should know: their scale, the vectors, the
+            frequencies; empty before the first answer.
 
     Raises:
         PluginError: A generator or reranker is unknown.
@@ -127,7 +128,7 @@ class Retriever:
         self._within = within
         self._explain = explain
         self.analyser = _analyser(index)
-        self.notes = reranker_notes(self._reranker, Collection(index)) if self._reranker else ()
+        self.notes: tuple[str, ...] = ()
 
     def answer(self, query: Query | str) -> Answer:
         """What is found for one query."""
@@ -148,6 +149,8 @@ class Retriever:
             analysed = list(analysed)
             frequencies = QueryFrequencies(analysed)
         collection = Collection(self._index, frequencies, self._memories)
+        if self._reranker is not None:
+            self.notes = reranker_notes(self._reranker, collection)
         remaining = iter(analysed)
         while batch := list(islice(remaining, _BATCH)):
             for query, ranking in zip(batch, self._first_stage(batch), strict=True):

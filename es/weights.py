@@ -1,7 +1,6 @@
 """The documents that are sent to the server: descriptions completed with weights and vectors."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +25,10 @@ def passage_documents(
 ) -> Iterator[Document]:
     """One document for each passage; see `mappings/passages.json`."""
     idfs = {field: idf(terms.df, terms.passages) for field, terms in fields.items()}
-    tables = _tables(fields, vectors)
+    table = _Table(fields, vectors)
     for batch in spooled:
         norms = {field: _norms(batch.fields[field], idfs[field]).tolist() for field in FIELDS}
-        means = {field: _means(batch.fields[field], tables[field]) for field in FIELDS}
+        means = {field: table.means(field, batch.fields[field]) for field in FIELDS}
         for number, identifier in enumerate(batch.ids):
             added: dict[str, object] = {}
             for field in FIELDS:
@@ -58,36 +57,40 @@ def _norms(words: SpooledWords, idfs: Floats) -> Floats:
     return np.sqrt(np.bincount(owners, weights=squares, minlength=len(words.lengths)))
 
 
-class _Table(NamedTuple):
-    """Word vectors of one field: that of word i is `vectors[rows[i]]`."""
+class _Table:
+    """The vectors of all words, each asked for once and no sooner than a batch needs it.
 
-    vectors: NDArray[np.float32]
-    rows: NDArray[np.int64]
+    So the work on the vectors of one batch goes on while the server indexes another.
+    """
 
+    def __init__(self, fields: Mapping[Field, FieldTerms], source: WordVectors | None) -> None:
+        self._words = sorted({word for terms in fields.values() for word in terms.numbers})
+        places = {word: place for place, word in enumerate(self._words)}
+        self._rows = {
+            field: np.array([places[word] for word in terms.numbers], dtype=np.int64)
+            for field, terms in fields.items()
+        }
+        self._source = source
+        size = (len(self._words), source.dimension if source else 0)
+        self._vectors = np.zeros(size, dtype=np.float32)
+        self._known = np.zeros(len(self._words), dtype=np.bool_)
 
-def _tables(fields: Mapping[Field, FieldTerms], vectors: WordVectors | None) -> dict[Field, _Table]:
-    """The vectors of all words; each is asked for once, though most are in both fields."""
-    if vectors is None:
-        nothing = np.zeros((1, 0), dtype=np.float32)
-        empty = {field: np.zeros(len(terms.numbers), np.int64) for field, terms in fields.items()}
-        return {field: _Table(nothing, rows) for field, rows in empty.items()}
-    words = sorted({word for terms in fields.values() for word in terms.numbers})
-    places = {word: place for place, word in enumerate(words)}
-    shared = vectors.vectors(words)
-    return {
-        field: _Table(shared, np.array([places[word] for word in terms.numbers], dtype=np.int64))
-        for field, terms in fields.items()
-    }
+    def means(self, field: Field, words: SpooledWords) -> list[list[int]]:
+        """Mean vectors in whole numbers; empty or all zeros where there is none."""
+        means = np.zeros((len(words.lengths), self._vectors.shape[1]), dtype=np.float32)
+        if means.size and len(words.codes):
+            rows = self._rows[field][words.codes]
+            self._learn(rows)
+            filled = words.lengths > 0
+            starts = (np.cumsum(words.lengths) - words.lengths)[filled]
+            means[filled] = np.add.reduceat(self._vectors[rows], starts)
+            lengths = np.linalg.norm(means, axis=1, keepdims=True)
+            np.divide(means * np.float32(_SCALE), lengths, out=means, where=lengths > 0)
+        numbers: list[list[int]] = np.rint(means).astype(np.int64).tolist()
+        return numbers
 
-
-def _means(words: SpooledWords, table: _Table) -> list[list[int]]:
-    """Mean vectors in whole numbers; empty or all zeros where there is none."""
-    means = np.zeros((len(words.lengths), table.vectors.shape[1]), dtype=np.float32)
-    if means.size and len(words.codes):
-        filled = words.lengths > 0
-        starts = (np.cumsum(words.lengths) - words.lengths)[filled]
-        means[filled] = np.add.reduceat(table.vectors[table.rows[words.codes]], starts)
-        lengths = np.linalg.norm(means, axis=1, keepdims=True)
-        np.divide(means * np.float32(_SCALE), lengths, out=means, where=lengths > 0)
-    numbers: list[list[int]] = np.rint(means).astype(np.int64).tolist()
-    return numbers
+    def _learn(self, rows: NDArray[np.int64]) -> None:
+        new = np.unique(rows[~self._known[rows]])
+        if len(new) and self._source is not None:
+            self._vectors[new] = self._source.vectors([self._words[row] for row in new])
+            self._known[new] = True

@@ -1,6 +1,7 @@
 """Floret word vectors: every word form has one, made of its character n-grams."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import mmh3
@@ -61,11 +62,14 @@ class Floret:
 
 def _rows(word: str, rows: int) -> list[int]:
     padded = f"<{word}>"
-    grams = [padded]
+    found = [*_two_rows(padded, rows)]
     for size in range(_MIN_GRAM, _MAX_GRAM + 1):
-        grams += [padded[place : place + size] for place in range(len(padded) - size + 1)]
-    found: list[int] = []
-    for gram in grams:
-        first = mmh3.hash64(gram, _SEED, signed=False)[0]
-        found += ((first & 0xFFFFFFFF) % rows, (first >> 32) % rows)
+        for place in range(len(padded) - size + 1):
+            found += _two_rows(padded[place : place + size], rows)
     return found
+
+
+@lru_cache(maxsize=1 << 17)  # words share most of their n-grams
+def _two_rows(gram: str, rows: int) -> tuple[int, int]:
+    first = mmh3.hash64(gram, _SEED, signed=False)[0]
+    return (first & 0xFFFFFFFF) % rows, (first >> 32) % rows

@@ -53,8 +53,9 @@ class KnownVectors:
         self._rows = rows
         self._table = table
         self._elsewhere = elsewhere
-        self._kept: dict[str, NDArray[np.float32]] = {}
         self._limit = limit
+        self._kept_rows: dict[str, int] = {}
+        self._kept = np.zeros((0, table.shape[1]), dtype=np.float32)
         self.name = name
         self.dimension: int = table.shape[1]
 
@@ -65,20 +66,27 @@ class KnownVectors:
         if -1 not in rows:
             return self._table[rows]
         other = [number for number, row in enumerate(rows) if row < 0]
-        self._learn([words[number] for number in other])
-        result = np.zeros((len(words), self.dimension), dtype=np.float32)
-        known = [number for number, row in enumerate(rows) if row >= 0]
-        result[known] = self._table[[rows[number] for number in known]]
-        result[other] = [self._kept[words[number]] for number in other]
+        found = self._from_elsewhere([words[number] for number in other])
+        if len(other) == len(words):
+            return found
+        result = self._table[rows]
+        result[other] = found
         return result
 
-    def _learn(self, words: Sequence[str]) -> None:
-        new = sorted(set(words) - self._kept.keys())
-        if len(self._kept) + len(new) > self._limit:
-            self._kept.clear()
+    def _from_elsewhere(self, words: Sequence[str]) -> NDArray[np.float32]:
+        new = sorted(set(words) - self._kept_rows.keys())
+        if len(self._kept_rows) + len(new) > self._limit:
+            self._kept_rows.clear()
             new = sorted(set(words))
         if new:
-            self._kept.update(zip(new, self._elsewhere().vectors(new), strict=True))
+            first, size = len(self._kept_rows), len(self._kept_rows) + len(new)
+            if size > len(self._kept):
+                grown = np.zeros((2 * size, self.dimension), dtype=np.float32)
+                grown[:first] = self._kept[:first]
+                self._kept = grown
+            self._kept[first:size] = self._elsewhere().vectors(new)
+            self._kept_rows.update(zip(new, range(first, size), strict=True))
+        return self._kept[[self._kept_rows[word] for word in words]]
 
 
 def kept_vectors(vectors: WordVectors) -> KnownVectors:

@@ -74,7 +74,7 @@ class KnownVectors:
         return result
 
     def _from_elsewhere(self, words: Sequence[str]) -> NDArray[np.float32]:
-        new = sorted(set(words) - self._kept_rows.keys())
+        new = sorted(word for word in set(words) if word not in self._kept_rows)
         if len(self._kept_rows) + len(new) > self._limit:
             self._kept_rows.clear()
             new = sorted(set(words))

@@ -76,7 +76,9 @@ def _local_indexes() -> Iterator[dict[str, Any]]:
 def _server_indexes(server: ServerOptions) -> Iterator[dict[str, Any]]:
     from allusion_es.es.catalogue import list_indices
 
-    for found in list_indices(server.connect()):
+    with server.connect() as connected:
+        indexes = list_indices(connected)
+    for found in indexes:
         detail = found.problem or f"{found.passages} passages"
         yield {"kind": "index", "name": found.name, "where": str(server.url), "detail": detail}
 

@@ -25,7 +25,7 @@ from allusion_es.core.parameters import parse_settings
 
 if TYPE_CHECKING:
     from allusion_es.retrieval.pipeline import Answer, Retriever
-    from allusion_es.retrieval.types import Query, Within
+    from allusion_es.retrieval.types import Field, Query, Within
 
 
 class Fields(StrEnum):
@@ -34,6 +34,15 @@ class Fields(StrEnum):
     token = "token"
     lemma = "lemma"
     both = "both"
+
+
+_FIELDS: "dict[Fields, tuple[Field, ...]]" = {
+    Fields.token: ("token",),
+    Fields.lemma: ("lemma",),
+    Fields.both: ("token", "lemma"),
+}
+_STAGES = {"rrf": ("bm25", "tfidf", "knn")}
+"""First stages that are several generators; any other name is one generator."""
 
 
 class Format(StrEnum):
@@ -115,14 +124,14 @@ def query(
     Without an index, the first query fetches the Vulgate and builds it.
     """
     from allusion_es.cli.queries import read_queries
-    from allusion_es.retrieval.pipeline import FIELD_CHOICES, STAGE_CHOICES, Retriever
+    from allusion_es.retrieval.pipeline import Retriever
 
     queries = read_queries(text, input_format)
     server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     retriever = Retriever(
         open_candidate_index(name, server),
-        generators=STAGE_CHOICES.get(first_stage, (first_stage,)),
-        fields=FIELD_CHOICES[field],
+        generators=_STAGES.get(first_stage, (first_stage,)),
+        fields=_FIELDS[field],
         candidates=candidates,
         reranker=None if rerank == "none" else rerank,
         top=top,

@@ -13,8 +13,7 @@ from allusion_es.es.catalogue import Found, find_current
 from allusion_es.es.connection import Server
 from allusion_es.es.lookups import Lookups, Term
 from allusion_es.es.queries import bm25_query, cosines, knn_query, search_body, tfidf_query
-from allusion_es.language.vectors import WordVectors, kept_vectors
-from allusion_es.retrieval.local import NoVectors
+from allusion_es.language.vectors import NoVectors, WordVectors, kept_vectors
 from allusion_es.retrieval.texts import CodedTexts, code_texts
 from allusion_es.retrieval.types import FIELDS, Field, Ranking, SearchRequest, TermStatistics
 

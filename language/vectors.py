@@ -89,6 +89,18 @@ class KnownVectors:
         return self._kept[[self._kept_rows[word] for word in words]]
 
 
+class NoVectors:
+    """Word vectors of no word at all."""
+
+    def __init__(self, name: str, dimension: int) -> None:
+        self.name = name
+        self.dimension = dimension
+
+    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Zeros, shape (len(words), dimension)."""
+        return np.zeros((len(words), self.dimension), dtype=np.float32)
+
+
 def kept_vectors(vectors: WordVectors) -> KnownVectors:
     """`vectors` with a memory, for sources that are slow to ask."""
     none = np.zeros((0, vectors.dimension), dtype=np.float32)

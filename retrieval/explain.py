@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.reranking import Candidates
-from allusion_es.retrieval.types import AnalysedQuery, Contribution, Field
+from allusion_es.retrieval.types import AnalysedQuery, Contribution, Field, Ranking
 from allusion_es.retrieval.weighting import (
     bm25,
     bm25_saturation,
@@ -25,7 +24,7 @@ def first_stage_contributions(
     generators: Sequence[str],
     fields: Sequence[Field],
     query: AnalysedQuery,
-    candidates: Candidates,
+    ranking: Ranking,
     index: CandidateIndex,
 ) -> list[tuple[Contribution, ...]]:
     """Word pairs behind each candidate's first-stage score, largest first; they sum to it.
@@ -38,12 +37,12 @@ def first_stage_contributions(
         generators: Names of the generators behind the scores.
         fields: The fields they searched.
         query: The query.
-        candidates: Some of its candidates.
+        ranking: Some of its candidates, with the scores to explain.
         index: Where they came from.
     """
-    totals: list[Parts] = [{} for _ in range(len(candidates))]
+    totals: list[Parts] = [{} for _ in range(len(ranking))]
     for field in fields:
-        texts = index.texts(field, candidates.ranking.ids)
+        texts = index.texts(field, ranking.ids)
         for name in generators:
             explain = _EXPLAIN.get(name)
             if explain is None:
@@ -56,7 +55,7 @@ def first_stage_contributions(
                         total[pair] = total.get(pair, 0.0) + value / scale
     return [
         as_contributions(_scaled(total, float(score)))
-        for total, score in zip(totals, candidates.ranking.scores, strict=True)
+        for total, score in zip(totals, ranking.scores, strict=True)
     ]
 
 

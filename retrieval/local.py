@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Array, ArrayFile
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError, UsageError, VerseError
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.vectors import KnownVectors, WordVectors
+from allusion_es.language.vectors import KnownVectors, NoVectors, WordVectors
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local_build import FORMAT, decode_record
 from allusion_es.retrieval.texts import CodedTexts
@@ -60,6 +60,7 @@ class LocalIndex:
         self._elsewhere = vectors
         self._arrays: dict[str, Array] = {}
         self._saturations: dict[Field, NDArray[np.float32]] = {}
+        self._placed: dict[Field, NDArray[np.int64]] = {}
 
     def __len__(self) -> int:
         """How many passages it holds."""
@@ -128,7 +129,7 @@ class LocalIndex:
         scores = score(request)
         allowed = self._allowed(request.within)
         if request.kind == "knn":
-            found = np.flatnonzero(self._array(f"{request.field}.mean_vectors").any(axis=1))
+            found = self._with_vector(request.field)
         else:
             found = np.flatnonzero(scores > 0)
         if allowed is not None:
@@ -172,6 +173,14 @@ class LocalIndex:
             )
         scores: NDArray[np.float32] = self._array(f"{request.field}.mean_vectors") @ request.vector
         return scores
+
+    def _with_vector(self, field: Field) -> NDArray[np.int64]:
+        """Places of the passages that have a mean vector."""
+        found = self._placed.get(field)
+        if found is None:
+            vectors = self._array(f"{field}.mean_vectors")
+            found = self._placed[field] = np.flatnonzero(vectors.any(axis=1))
+        return found
 
     def _postings(self, field: Field, word: str) -> tuple[Array, Array]:
         code = self._numbers.get(word)
@@ -243,18 +252,6 @@ class LocalIndex:
     @cached_property
     def _places_of_ids(self) -> dict[str, int]:
         return {identifier: place for place, identifier in enumerate(self._ids)}
-
-
-class NoVectors:
-    """Word vectors of no word at all."""
-
-    def __init__(self, name: str, dimension: int) -> None:
-        self.name = name
-        self.dimension = dimension
-
-    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Zeros, shape (len(words), dimension)."""
-        return np.zeros((len(words), self.dimension), dtype=np.float32)
 
 
 def _lines(data: Array) -> list[str]:

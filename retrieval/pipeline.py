@@ -24,7 +24,6 @@ from allusion_es.retrieval.reranking import (
     reranker_notes,
 )
 from allusion_es.retrieval.types import (
-    FIELDS,
     AnalysedQuery,
     Field,
     Floats,
@@ -170,20 +169,30 @@ class Retriever:
         ]
 
     def _finish(self, query: AnalysedQuery, ranking: Ranking, collection: Collection) -> Answer:
-        texts = self._index.texts(self._rerank_field, ranking.ids)
-        candidates = Candidates(ranking, self._rerank_field, texts).want(self._top)
-        scores = self._scores(query, candidates, collection)
+        candidates = self._candidates_of(ranking)
+        scores = self._scores(query, ranking, candidates, collection)
         order = np.lexsort((np.array(ranking.ids, dtype=str), -scores))[: self._top].tolist()
-        reasons = self._reasons(query, candidates, order, collection)
+        reasons = self._reasons(query, ranking, candidates, order, collection)
         hits = self._hits(ranking, scores, order, reasons)
         distinct = max(len(set(query.words(field))) for field in self._fields)
         return Answer(query, hits, self._unknown(query), max(0, distinct - MAX_WORDS))
 
+    def _candidates_of(self, ranking: Ranking) -> Candidates | None:
+        """The candidates with their words; None where nothing is to be reranked."""
+        if self._reranker is None or not len(ranking):
+            return None
+        texts = self._index.texts(self._rerank_field, ranking.ids)
+        return Candidates(ranking, self._rerank_field, texts).want(self._top)
+
     def _scores(
-        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+        self,
+        query: AnalysedQuery,
+        ranking: Ranking,
+        candidates: Candidates | None,
+        collection: Collection,
     ) -> Floats:
-        if self._reranker is None or not len(candidates):
-            return candidates.ranking.scores
+        if self._reranker is None or candidates is None:
+            return ranking.scores
         scores = self._reranker.score(query, candidates, collection)
         if scores.shape != (len(candidates),) or not np.isfinite(scores).all():
             raise PluginError(
@@ -195,17 +204,17 @@ class Retriever:
     def _reasons(
         self,
         query: AnalysedQuery,
-        candidates: Candidates,
+        ranking: Ranking,
+        candidates: Candidates | None,
         order: Sequence[int],
         collection: Collection,
     ) -> Sequence[Explanation]:
         if not self._explain or not order:
             return [()] * len(order)
-        chosen = candidates.take(order)
-        if self._reranker is not None:
-            return self._reranker.explain(query, chosen, collection)
+        if self._reranker is not None and candidates is not None:
+            return self._reranker.explain(query, candidates.take(order), collection)
         return first_stage_contributions(
-            self._generator_names, self._fields, query, chosen, self._index
+            self._generator_names, self._fields, query, ranking.take(order), self._index
         )
 
     def _hits(
@@ -260,14 +269,3 @@ def _analyser(index: CandidateIndex) -> Analyser:
             "analysed in another way; rebuild it with 'allusion-es index'"
         )
     return analyser
-
-
-FIELD_CHOICES: dict[str, tuple[Field, ...]] = {
-    "token": ("token",),
-    "lemma": ("lemma",),
-    "both": FIELDS,
-}
-"""What the command line calls the choices of fields."""
-
-STAGE_CHOICES: dict[str, tuple[str, ...]] = {"rrf": ("bm25", "tfidf", "knn")}
-"""First stages that are several generators; any other name is one generator."""

@@ -138,11 +138,9 @@ class Candidates:
 
     def take(self, numbers: Sequence[int]) -> "Candidates":
         """Some of the candidates, in the order of `numbers`; all are wanted."""
-        ids = tuple(self.ranking.ids[number] for number in numbers)
-        scores = self.ranking.scores[list(numbers)]
         whole, places = self.pool
         return Candidates(
-            Ranking(ids, scores),
+            self.ranking.take(numbers),
             self.field,
             self.texts.take(numbers),
             origin=(whole, places[list(numbers)]),

@@ -1,7 +1,7 @@
 """What crosses the borders between index, reranker and report: frozen, and by passage id."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,6 +95,11 @@ class Ranking:
     def __len__(self) -> int:
         """How many passages are ranked."""
         return len(self.ids)
+
+    def take(self, numbers: Sequence[int]) -> "Ranking":
+        """Some of the passages, in the order of `numbers`."""
+        ids = tuple(self.ids[number] for number in numbers)
+        return Ranking(ids, self.scores[list(numbers)])
 
     @staticmethod
     def empty() -> "Ranking":

@@ -1,0 +1,1 @@
+"""Annotated spans: their store, the page where they are made, and how far annotators agree."""

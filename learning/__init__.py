@@ -1,0 +1,1 @@
+"""Learning from known citations: vectors, expansions, translations, and what they bring."""

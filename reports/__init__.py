@@ -1,0 +1,1 @@
+"""What people look at: heat maps, HTML pages, figures."""

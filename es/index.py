@@ -12,10 +12,24 @@ from allusion_es.es.batches import batches
 from allusion_es.es.catalogue import Found, find_current
 from allusion_es.es.connection import Server
 from allusion_es.es.lookups import Lookups, Term
-from allusion_es.es.queries import bm25_query, cosines, knn_query, search_body, tfidf_query
+from allusion_es.es.queries import (
+    bm25_query,
+    cosines,
+    ids_body,
+    knn_query,
+    search_body,
+    tfidf_query,
+)
 from allusion_es.language.vectors import NoVectors, WordVectors, kept_vectors
 from allusion_es.retrieval.texts import CodedTexts, code_texts
-from allusion_es.retrieval.types import FIELDS, Field, Ranking, SearchRequest, TermStatistics
+from allusion_es.retrieval.types import (
+    FIELDS,
+    Field,
+    Ranking,
+    SearchRequest,
+    TermStatistics,
+    Within,
+)
 
 MAX_WORDS = 1024
 """Distinct words that one search takes."""
@@ -76,6 +90,13 @@ class ElasticsearchIndex:
         if self._elsewhere is None:
             return NoVectors(self.settings.vectors, self._meta.dimension)
         return kept_vectors(self._elsewhere())
+
+    def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """See `CandidateIndex.ids`; asked for page by page."""
+        found: list[str] = []
+        while hits := self._lookups.search([ids_body(within, self.max_candidates, found[-1:])])[0]:
+            found.extend(hit["sort"][0] for hit in hits)
+        return tuple(found)
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
         """See `CandidateIndex.search`.

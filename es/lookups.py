@@ -58,7 +58,8 @@ class Lookups:
                 found.append(answer["hits"]["hits"])
         for hits in found:
             for hit in hits:
-                self._words.put(hit["sort"][1], unpack_words(hit["fields"]["words"][0]))
+                if "fields" in hit:
+                    self._words.put(hit["sort"][1], unpack_words(hit["fields"]["words"][0]))
         return found
 
     def words(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -31,6 +31,24 @@ def search_body(request: SearchRequest, query: Mapping[str, Any]) -> dict[str, A
     }
 
 
+def ids_body(within: Within, size: int, after: list[str]) -> dict[str, Any]:
+    """A search for the ids of the next `size` passages, sorted.
+
+    Args:
+        within: Which passages.
+        size: How many at most.
+        after: The last id that is known, if any.
+    """
+    body: dict[str, Any] = {
+        "query": {"bool": {"filter": _filters(within)}},
+        "size": size,
+        "track_total_hits": False,
+        "sort": [{"id": "asc"}],
+        "stored_fields": "_none_",
+    }
+    return {**body, "search_after": after} if after else body
+
+
 def bm25_query(request: SearchRequest) -> dict[str, Any] | None:
     """BM25, the server's own; a word's weight counts as often as the word is asked for.
 

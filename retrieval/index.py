@@ -8,7 +8,7 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import AnalysisSettings
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.texts import CodedTexts
-from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics
+from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,10 @@ class CandidateIndex(Protocol):
 
     def __len__(self) -> int:
         """How many passages it holds."""
+        ...
+
+    def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """Ids of all passages, or of those within some books, sorted."""
         ...
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:

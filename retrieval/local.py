@@ -88,6 +88,12 @@ class LocalIndex:
         """
         self._file.check()
 
+    def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """See `CandidateIndex.ids`."""
+        allowed = self._allowed(within)
+        places = range(len(self)) if allowed is None else np.flatnonzero(allowed).tolist()
+        return tuple(sorted(self._ids[place] for place in places))
+
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
         """See `CandidateIndex.search`."""
         return [self._search(request) for request in requests]

@@ -143,6 +143,8 @@ def test_filters(server: Server, index: ElasticsearchIndex) -> None:
     assert words(server, *ask, within=Within(books=frozenset({"Apc"}))) == ()
     request = SearchRequest("tfidf", "token", 9, {"deus": 1}, within=both)
     assert index.search([request])[0].ids == ("Gen.1.1",)
+    assert index.ids(both) == ("Gen.1.1", "Ps.33.9")
+    assert index.ids(Within(books=frozenset({"Apc"}))) == ()
 
 
 def test_nothing_is_found_for_unknown_words_or_none(index: ElasticsearchIndex) -> None:

@@ -183,3 +183,9 @@ def _joined(index: LocalIndex, field: Field, ids: Sequence[str]) -> tuple[str, .
 
 def _words(query: Analysis, field: Field) -> tuple[str, ...]:
     return query.tokens if field == "token" else query.lemmas
+
+
+def test_the_same_ids(remote: ElasticsearchIndex, vulgate_index: LocalIndex) -> None:
+    assert remote.ids() == vulgate_index.ids()
+    within = Within(testaments=frozenset({"nt"}), books=frozenset({"Matt", "Gen"}))
+    assert remote.ids(within) == vulgate_index.ids(within)

@@ -136,6 +136,9 @@ def test_filters(tmp_path: Path) -> None:
     assert ids(books=frozenset({"Gen"}), works=frozenset({"v"})) == ("3",)
     assert ids(testaments=frozenset({"nt"})) == ("2",)
     assert ids(books=frozenset({"Ps"})) == ()
+    assert index.ids() == ("1", "2", "3")
+    assert index.ids(Within(works=frozenset({"w"}))) == ("1", "2")
+    assert index.ids(Within(books=frozenset({"Ps"}))) == ()
     with pytest.raises(UsageError, match="no word vectors"):
         index.search([SearchRequest("knn", "token", 1, vector=np.ones(2, np.float32))])
 

@@ -143,7 +143,7 @@ def test_filters(server: Server, index: ElasticsearchIndex) -> None:
     assert words(server, *ask, within=Within(books=frozenset({"Apc"}))) == ()
     request = SearchRequest("tfidf", "token", 9, {"deus": 1}, within=both)
     assert index.search([request])[0].ids == ("Gen.1.1",)
-    assert index.ids(both) == ("Gen.1.1", "Ps.33.9")
+    assert index.ids(both) == ("Gen.1.1", "Gen.1.2", "Ps.33.9")
     assert index.ids(Within(books=frozenset({"Apc"}))) == ()
 
 

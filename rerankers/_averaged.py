@@ -5,6 +5,7 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.latest import Latest
 from allusion_es.rerankers._pairs import PairReranker, PairSums, Weighted
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.texts import WordCounts
@@ -18,6 +19,9 @@ class AveragedVectors(PairReranker):
     of words. A text whose vector has no length scores 0.
     """
 
+    def __init__(self) -> None:
+        self._latest: Latest[tuple[Floats, Floats]] = Latest()
+
     @abstractmethod
     def weights(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
@@ -25,25 +29,28 @@ class AveragedVectors(PairReranker):
         """The weights q and p."""
 
     @abstractmethod
-    def word_vectors(
-        self, weighted: Weighted, collection: Collection
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """The vectors v of the query's words and the candidates', shapes (words, dimension)."""
+    def passage_vectors(self, weighted: Weighted, collection: Collection) -> NDArray[np.floating]:
+        """The vectors v of the candidates' words, shape (words, dimension)."""
+
+    @abstractmethod
+    def query_vectors(
+        self, weighted: Weighted, found: Floats, collection: Collection
+    ) -> NDArray[np.floating]:
+        """The vectors v of the query's words, shape (words, dimension).
+
+        `found` is what `passage_vectors` gave.
+        """
 
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
         """See `PairReranker.sums`."""
         weighted = self.weights(query, candidates, collection)
-        left, right = (
-            table.astype(np.float64, copy=False)
-            for table in self.word_vectors(weighted, collection)
+        right, norms = self._latest.get(
+            lambda: self._passage_side(weighted, collection), candidates.texts, collection
         )
+        left = self.query_vectors(weighted, right, collection).astype(np.float64, copy=False)
         mean = weighted.query_weights @ left
-        means = text_vectors(weighted.entries, weighted.weights, right)
-        norms = np.sqrt(np.einsum("ij,ij->i", means, means))
-        # What is left of vectors that cancel out is rounding, not a direction.
-        norms[norms < 1e-9] = 0.0
         return PairSums(
             weighted.query_words,
             weighted.query_weights,
@@ -53,6 +60,20 @@ class AveragedVectors(PairReranker):
             weighted.weights,
             _length(mean) * norms,
         )
+
+    def _passage_side(self, weighted: Weighted, collection: Collection) -> tuple[Floats, Floats]:
+        """Vectors of words, and the length of each text's sum of them."""
+        vectors = self.passage_vectors(weighted, collection).astype(np.float64, copy=False)
+        return vectors, _norms(weighted, vectors)
+
+
+def _norms(weighted: Weighted, vectors: Floats) -> Floats:
+    """Length of the sum of each text's vectors, shape (entries.size,)."""
+    means = text_vectors(weighted.entries, weighted.weights, vectors)
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", means, means))
+    # What is left of vectors that cancel out is rounding, not a direction.
+    norms[norms < 1e-9] = 0.0
+    return norms
 
 
 def _length(vector: Floats) -> float:

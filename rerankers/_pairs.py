@@ -140,7 +140,7 @@ class Weighted:
 def by_counts(query: AnalysedQuery, candidates: Candidates) -> Weighted:
     """Words weighted by how often they occur in their text."""
     counts = Counter(query.words(candidates.field))
-    entries = candidates.texts.counts()
+    entries = candidates.texts.counts
     tf = np.array(list(counts.values()), dtype=np.float64)
     return Weighted(list(counts), tf, candidates.texts.words, entries, entries.counts)
 

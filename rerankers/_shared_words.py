@@ -37,7 +37,7 @@ def shared_types(query: Sequence[str], texts: CodedTexts) -> SharedTypes:
     """The types that each text shares with the query."""
     words = list(dict.fromkeys(query))
     rows = _rows(words, texts)
-    counts = texts.counts()
+    counts = texts.counts
     shared = rows[counts.codes] >= 0
     owners, types = counts.texts[shared], rows[counts.codes[shared]]
     enough = np.bincount(owners, minlength=len(texts))[owners] > 1

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.latest import Latest
 from allusion_es.core.parameters import check_range
 from allusion_es.rerankers._pairs import (
     PairReranker,
@@ -56,6 +57,7 @@ class SoftCosineOf(PairReranker):
         self._power = power
         # Two of the same name may differ in power, vectors or seed, and must not share a memory.
         self._number = next(_NUMBERS)
+        self._found: Latest[Features] = Latest()
 
     @abstractmethod
     def features(self, words: list[str], field: Field, collection: Collection) -> Features:
@@ -75,7 +77,9 @@ class SoftCosineOf(PairReranker):
         weighted = by_tfidf(query, candidates, collection)
         asked, found = weighted.query_words, list(weighted.words)
         left = self.features(asked, candidates.field, collection)
-        right = self.features(found, candidates.field, collection)
+        right = self._found.get(
+            lambda: self.features(found, candidates.field, collection), weighted.words, collection
+        )
         own = self.similarity(left, left)
         np.fill_diagonal(own, 1.0)
         between = self.similarity(left, right)

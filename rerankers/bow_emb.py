@@ -9,7 +9,7 @@ from allusion_es.rerankers._averaged import AveragedVectors
 from allusion_es.rerankers._pairs import Weighted, by_counts
 from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery
+from allusion_es.retrieval.types import AnalysedQuery, Floats
 
 
 class AveragedEmbeddings(AveragedVectors):
@@ -35,6 +35,7 @@ class AveragedEmbeddings(AveragedVectors):
     name = "bow-emb"
 
     def __init__(self, vectors: str = "") -> None:
+        super().__init__()
         self._vectors = ChosenVectors(self.name, vectors)
 
     def weights(
@@ -43,12 +44,15 @@ class AveragedEmbeddings(AveragedVectors):
         """See `AveragedVectors.weights`."""
         return by_counts(query, candidates)
 
-    def word_vectors(
-        self, weighted: Weighted, collection: Collection
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """See `AveragedVectors.word_vectors`."""
-        vectors = self._vectors.need(collection)
-        return vectors_of(vectors, weighted.query_words), vectors_of(vectors, weighted.words)
+    def passage_vectors(self, weighted: Weighted, collection: Collection) -> NDArray[np.floating]:
+        """See `AveragedVectors.passage_vectors`."""
+        return self._vectors.rows(collection, weighted.words)
+
+    def query_vectors(
+        self, weighted: Weighted, found: Floats, collection: Collection
+    ) -> NDArray[np.floating]:
+        """See `AveragedVectors.query_vectors`."""
+        return vectors_of(self._vectors.need(collection), weighted.query_words)
 
     def notes(self, collection: Collection) -> Sequence[str]:
         """Which vectors are used."""

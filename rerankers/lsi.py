@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allusion_es.core.parameters import check_range
 from allusion_es.rerankers._averaged import AveragedVectors
@@ -43,6 +42,7 @@ class LatentSemanticIndexing(AveragedVectors):
     whole = True
 
     def __init__(self, dimensions: int = 100) -> None:
+        super().__init__()
         check_range("lsi", "dimensions", dimensions, 1, 10_000)
         self._dimensions = dimensions
 
@@ -52,15 +52,16 @@ class LatentSemanticIndexing(AveragedVectors):
         """See `AveragedVectors.weights`."""
         return by_tfidf(query, candidates, collection)
 
-    def word_vectors(
-        self, weighted: Weighted, collection: Collection
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def passage_vectors(self, weighted: Weighted, collection: Collection) -> Floats:
         """Rows of V_k."""
-        found = self._directions(weighted)
+        return self._directions(weighted)
+
+    def query_vectors(self, weighted: Weighted, found: Floats, collection: Collection) -> Floats:
+        """Those of the same words, zeros for words that no candidate has."""
         asked = np.zeros((len(weighted.query_words), found.shape[1]))
         rows, columns = equal_words(weighted.query_words, weighted.words)
         asked[rows] = found[columns]
-        return asked, found
+        return asked
 
     def _directions(self, weighted: Weighted) -> Floats:
         """V_k, shape (len(weighted.words), k or more)."""

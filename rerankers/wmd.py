@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.latest import Latest
 from allusion_es.core.parameters import check_choice
 from allusion_es.rerankers._pairs import Weighted, by_counts, equal_words
 from allusion_es.rerankers._transport import SOLVERS, Solve, load_solver
 from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
 from allusion_es.retrieval.explain import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
+from allusion_es.retrieval.texts import WordCounts
 from allusion_es.retrieval.types import AnalysedQuery, Floats
 
 _SLACK = 1e-9
@@ -59,6 +61,7 @@ class WordMoversDistance:
         self._solver = solver
         self._solve: Solve | None = None
         self._vectors = ChosenVectors(self.name, vectors)
+        self._sides: Latest[tuple[Floats, NDArray[np.int64], list[int]]] = Latest()
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """See `Reranker.score`."""
@@ -108,14 +111,13 @@ class WordMoversDistance:
     def _solved(self, problems: "_Problems", place: int) -> tuple[float, Floats]:
         """Distance, and flow from the candidate's words to the query's."""
         first, last = problems.starts[place], problems.starts[place + 1]
-        return self._transport()(
-            problems.histograms[first:last], problems.histogram, problems.costs[first:last]
-        )
+        histogram = problems.histograms[first:last]
+        return self._transport()(histogram, problems.histogram, problems.costs(place))
 
     def _flow(self, problems: "_Problems", place: int) -> Explanation:
         first, last = problems.starts[place], problems.starts[place + 1]
         flow = self._solved(problems, place)[1]
-        parts = flow * (1 - problems.costs[first:last])
+        parts = flow * (1 - problems.costs(place))
         codes = problems.weighted.entries.codes[first:last]
         asked, found = problems.weighted.query_words, problems.weighted.words
         return as_contributions(
@@ -134,22 +136,15 @@ class WordMoversDistance:
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> "_Problems":
         weighted = by_counts(query, candidates)
-        vectors = self._vectors.need(collection)
-        left = vectors_of(vectors, weighted.query_words)
-        right = vectors_of(vectors, weighted.words)
-        cost = np.maximum(1 - (right @ left.T).astype(np.float64), 0.0)
-        rows, columns = equal_words(weighted.query_words, weighted.words)
-        cost[columns, rows] = 0.0
-        entries = weighted.entries
-        texts, starts = np.unique(entries.texts, return_index=True)
-        totals = entries.sums(entries.counts)
+        left = vectors_of(self._vectors.need(collection), weighted.query_words)
+        right = self._vectors.rows(collection, weighted.words)
+        cost = np.maximum(1 - (left @ right.T).astype(np.float64), 0.0)
+        cost[equal_words(weighted.query_words, weighted.words)] = 0.0
         return _Problems(
             weighted,
             weighted.query_weights / max(float(weighted.query_weights.sum()), 1.0),
-            entries.counts / totals[entries.texts],
-            cost[entries.codes],
-            texts,
-            [*starts.tolist(), len(entries.texts)],
+            cost,
+            *self._sides.get(lambda: _passage_side(weighted.entries), weighted.entries),
         )
 
 
@@ -160,22 +155,37 @@ class _Problems:
     Attributes:
         weighted: The words and their counts.
         histogram: Of the query, shape (query words,).
+        cost: From each word of the query to each of the candidates', shape (query words, words).
         histograms: Of the candidates, one an entry, shape (entries,).
-        costs: From each candidate's words to the query's, shape (entries, query words).
         texts: Numbers of the candidates that have words, shape (n,).
         starts: Entries of the i-th of them are `starts[i]:starts[i + 1]`; n + 1 numbers.
     """
 
     weighted: Weighted
     histogram: Floats
+    cost: Floats
     histograms: Floats
-    costs: Floats
     texts: NDArray[np.int64]
     starts: list[int]
 
+    def costs(self, place: int) -> Floats:
+        """From each word of a candidate to each of the query's, shape (its words, query words)."""
+        first, last = self.starts[place], self.starts[place + 1]
+        return np.ascontiguousarray(self.cost[:, self.weighted.entries.codes[first:last]].T)
+
     def relaxed(self) -> Floats:
         """The relaxed distance of each candidate, shape (n,)."""
-        first = self.starts[:-1]
-        forth = np.minimum.reduceat(self.costs, first, axis=0) @ self.histogram
-        back = np.add.reduceat(self.histograms * self.costs.min(axis=1), first)
+        first, codes = self.starts[:-1], self.weighted.entries.codes
+        back = np.add.reduceat(self.histograms * self.cost.min(axis=0)[codes], first)
+        forth = np.zeros(len(first))
+        # Word by word, so that no array has a number for each entry and word of the query.
+        for share, cost in zip(self.histogram.tolist(), self.cost, strict=True):
+            forth += share * np.minimum.reduceat(cost[codes], first)
         return np.maximum(forth, back)
+
+
+def _passage_side(entries: WordCounts) -> tuple[Floats, NDArray[np.int64], list[int]]:
+    """What no query changes: `histograms`, `texts` and `starts` of `_Problems`."""
+    texts, starts = np.unique(entries.texts, return_index=True)
+    totals = entries.sums(entries.counts)
+    return entries.counts / totals[entries.texts], texts, [*starts.tolist(), len(entries.texts)]

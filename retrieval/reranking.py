@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import UsageError
+from allusion_es.core.latest import Latest
 from allusion_es.core.parameters import Settings, make_plugin
 from allusion_es.core.plugins import load_plugin
 from allusion_es.language.vectors import WordVectors
@@ -76,6 +77,7 @@ class Collection:
         self._index = index
         self._memories = {} if memories is None else memories
         self._queries = queries if queries is not None and queries.queries > 1 else None
+        self._latest: dict[Field, Latest[TermStatistics]] = {f: Latest() for f in FIELDS}
 
     @property
     def vectors(self) -> WordVectors | None:
@@ -84,7 +86,10 @@ class Collection:
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """Document and collection frequencies of `words`, shape (len(words),)."""
-        return self._index.statistics(field, words)
+        if not isinstance(words, tuple):
+            return self._index.statistics(field, words)
+        # Where all passages are candidates, they are the same for every query.
+        return self._latest[field].get(lambda: self._index.statistics(field, words), words)
 
     def query_frequencies(self, field: Field, words: Sequence[str]) -> NDArray[np.int64]:
         """Frequency of each word in the query side's collection, shape (len(words),).

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CodedTexts:
     """The words of n texts, each distinct word once.
 
@@ -34,8 +35,9 @@ class CodedTexts:
         """Some of the texts, in the order of `numbers`."""
         return code_texts([self.text(number) for number in numbers])
 
+    @cached_property
     def counts(self) -> "WordCounts":
-        """How often each word occurs in each text."""
+        """How often each word occurs in each text; counted once."""
         size = max(len(self.words), 1)
         owners = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         keys, counts = np.unique(owners * size + self.codes, return_counts=True)

@@ -3,9 +3,9 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from allusion_es.core.errors import InputError, StorageError
 
@@ -52,6 +52,23 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_lines(target: Path | TextIO, lines: Iterable[str]) -> None:
+    """Write lines to a file, whole or not at all, or to an open stream.
+
+    Args:
+        target: The file, written as UTF-8, or the stream.
+        lines: Without their line ends.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    if isinstance(target, Path):
+        with writing(target) as file:
+            file.writelines(f"{line}\n".encode() for line in lines)
+    else:
+        target.writelines(f"{line}\n" for line in lines)
 
 
 def read_text(path: Path) -> str:

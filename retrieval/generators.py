@@ -4,7 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+import numpy as np
+
 from allusion_es.core.errors import UsageError
+from allusion_es.core.latest import Latest
 from allusion_es.core.plugins import load_plugin
 from allusion_es.language.vectors import mean_vectors
 from allusion_es.retrieval.index import CandidateIndex
@@ -12,6 +15,9 @@ from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchReq
 
 GROUP = "allusion_es.generators"
 """The entry-point group that candidate generators register in."""
+
+ALL = "all"
+"""Name of the generator that leaves nothing out."""
 
 MAX_WORDS = 1024
 """Distinct words of a query that are searched for; servers take no more in one search."""
@@ -113,6 +119,33 @@ class NearestNeighbours:
         )
         rankings = dict(zip(asked, found, strict=True))
         return [rankings.get(number, Ranking.empty()) for number in range(len(queries))]
+
+
+class AllPassages:
+    """Every passage of the index: no first stage, so that nothing is lost before reranking.
+
+    Slow, and meant for experiments. The order is that of ids. Passages that the reranker then
+    gives no score, or 0, are left out.
+    """
+
+    def __init__(self) -> None:
+        self._latest: Latest[Ranking] = Latest()
+
+    def rank(
+        self,
+        queries: Sequence[AnalysedQuery],
+        index: CandidateIndex,
+        field: Field,
+        size: int,
+        within: Within,
+    ) -> list[Ranking]:
+        """The same ranking for each query, of any size."""
+
+        def everything() -> Ranking:
+            ids = index.ids(within)
+            return Ranking(ids, np.ones(len(ids)))
+
+        return [self._latest.get(everything, index, within)] * len(queries)
 
 
 def searched_words(words: Sequence[str], index: CandidateIndex, field: Field) -> dict[str, int]:

@@ -7,31 +7,20 @@ from types import MappingProxyType
 
 import numpy as np
 
-from allusion_es.core.errors import PluginError, SettingsMismatchError, UsageError
+from allusion_es.core.errors import SettingsMismatchError
 from allusion_es.core.parameters import Settings
 from allusion_es.language.analysis import Analyser
 from allusion_es.retrieval.explain import first_stage_contributions
-from allusion_es.retrieval.fusion import reciprocal_rank_fusion
-from allusion_es.retrieval.generators import MAX_WORDS, load_generator
+from allusion_es.retrieval.generators import MAX_WORDS
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
 from allusion_es.retrieval.reranking import (
-    Candidates,
     Collection,
     Explanation,
     QueryFrequencies,
-    load_reranker,
-    reranker_names,
     reranker_notes,
 )
-from allusion_es.retrieval.types import (
-    AnalysedQuery,
-    Field,
-    Floats,
-    Hit,
-    Query,
-    Ranking,
-    Within,
-)
+from allusion_es.retrieval.types import AnalysedQuery, Field, Hit, Query, Within
 
 _BATCH = 64
 
@@ -101,32 +90,24 @@ class Retriever:
         explain: bool = False,
         settings: Settings = MappingProxyType({}),
     ) -> None:
-        for name, number in (("candidates", candidates), ("top", top)):
-            if number < 1:
-                raise UsageError(f"{name} must be at least 1, not {number}")
-        if candidates > index.max_candidates:
-            raise UsageError(
-                f"{candidates} candidates are more than the {index.max_candidates} that index "
-                f"{index.name!r} returns in one search; ask for fewer"
-            )
+        self._ranker = Ranker(
+            index,
+            Stages(
+                generators=tuple(generators),
+                fields=tuple(fields),
+                candidates=candidates,
+                reranker=reranker,
+                settings=settings,
+                within=within,
+                top=top,
+            ),
+        )
         self._index = index
-        self._generators = [load_generator(name) for name in generators]
         self._generator_names = tuple(generators)
         self._fields = tuple(fields)
-        self._candidates = candidates
-        self._reranker = load_reranker(reranker, settings) if reranker else None
-        if unused := set(settings) - set(reranker_names(reranker or "")):
-            raise UsageError(
-                f"parameters of {', '.join(sorted(unused))} are set, but the reranker is "
-                f"{reranker or 'none'}"
-            )
-        self._reranker_name = reranker
-        self._rerank_field: Field = "lemma" if "lemma" in fields else "token"
         self._memories: dict[str, dict[str, float]] = {}
-        self._top = top
-        self._within = within
         self._explain = explain
-        self.analyser = _analyser(index)
+        self.analyser = index_analyser(index)
         self.notes: tuple[str, ...] = ()
 
     def answer(self, query: Query | str) -> Answer:
@@ -148,96 +129,50 @@ class Retriever:
             analysed = list(analysed)
             frequencies = QueryFrequencies(analysed)
         collection = Collection(self._index, frequencies, self._memories)
-        if self._reranker is not None:
-            self.notes = reranker_notes(self._reranker, collection)
+        if self._ranker.reranker is not None:
+            self.notes = reranker_notes(self._ranker.reranker, collection)
         remaining = iter(analysed)
         while batch := list(islice(remaining, _BATCH)):
-            for query, ranking in zip(batch, self._first_stage(batch), strict=True):
-                yield self._finish(query, ranking, collection)
+            for ranked in self._ranker.rank(batch, collection):
+                yield self._answer(ranked, collection)
 
-    def _first_stage(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
-        lists = [
-            generator.rank(queries, self._index, field, self._candidates, self._within)
-            for generator in self._generators
-            for field in self._fields
-        ]
-        if len(lists) == 1:
-            return lists[0]
-        return [
-            reciprocal_rank_fusion(rankings, self._candidates)
-            for rankings in zip(*lists, strict=True)
-        ]
-
-    def _finish(self, query: AnalysedQuery, ranking: Ranking, collection: Collection) -> Answer:
-        candidates = self._candidates_of(ranking)
-        scores = self._scores(query, ranking, candidates, collection)
-        order = np.lexsort((np.array(ranking.ids, dtype=str), -scores))[: self._top].tolist()
-        reasons = self._reasons(query, ranking, candidates, order, collection)
-        hits = self._hits(ranking, scores, order, reasons)
+    def _answer(self, ranked: Ranked, collection: Collection) -> Answer:
+        query = ranked.query
+        hits = self._hits(ranked, self._reasons(ranked, collection))
         distinct = max(len(set(query.words(field))) for field in self._fields)
         return Answer(query, hits, self._unknown(query), max(0, distinct - MAX_WORDS))
 
-    def _candidates_of(self, ranking: Ranking) -> Candidates | None:
-        """The candidates with their words; None where nothing is to be reranked."""
-        if self._reranker is None or not len(ranking):
-            return None
-        texts = self._index.texts(self._rerank_field, ranking.ids)
-        return Candidates(ranking, self._rerank_field, texts).want(self._top)
-
-    def _scores(
-        self,
-        query: AnalysedQuery,
-        ranking: Ranking,
-        candidates: Candidates | None,
-        collection: Collection,
-    ) -> Floats:
-        if self._reranker is None or candidates is None:
-            return ranking.scores
-        scores = self._reranker.score(query, candidates, collection)
-        if scores.shape != (len(candidates),) or not np.isfinite(scores).all():
-            raise PluginError(
-                f"reranker {self._reranker_name!r} gave no finite score for each of "
-                f"{len(candidates)} candidates; this is a fault in the plug-in"
-            )
-        return scores
-
-    def _reasons(
-        self,
-        query: AnalysedQuery,
-        ranking: Ranking,
-        candidates: Candidates | None,
-        order: Sequence[int],
-        collection: Collection,
-    ) -> Sequence[Explanation]:
-        if not self._explain or not order:
-            return [()] * len(order)
-        if self._reranker is not None and candidates is not None:
-            return self._reranker.explain(query, candidates.take(order), collection)
+    def _reasons(self, ranked: Ranked, collection: Collection) -> Sequence[Explanation]:
+        places = ranked.places.tolist()
+        if not self._explain or not places:
+            return [()] * len(places)
+        if self._ranker.reranker is not None and ranked.candidates is not None:
+            chosen = ranked.candidates.take(places)
+            return self._ranker.reranker.explain(ranked.query, chosen, collection)
         return first_stage_contributions(
-            self._generator_names, self._fields, query, ranking.take(order), self._index
+            self._generator_names,
+            self._fields,
+            ranked.query,
+            ranked.first.take(places),
+            self._index,
         )
 
-    def _hits(
-        self,
-        ranking: Ranking,
-        scores: Floats,
-        order: Sequence[int],
-        reasons: Sequence[Explanation],
-    ) -> tuple[Hit, ...]:
-        passages = self._index.passages([ranking.ids[number] for number in order])
+    def _hits(self, ranked: Ranked, reasons: Sequence[Explanation]) -> tuple[Hit, ...]:
+        places = ranked.places.tolist()
+        passages = self._index.passages([ranked.first.ids[place] for place in places])
         return tuple(
             Hit(
                 rank=rank,
                 id=passage.id,
                 reference=passage.reference or passage.id,
                 text=passage.text,
-                score=float(scores[number]),
-                candidate_rank=number + 1,
-                candidate_score=float(ranking.scores[number]),
+                score=score,
+                candidate_rank=place + 1,
+                candidate_score=float(ranked.first.scores[place]),
                 contributions=parts,
             )
-            for rank, (number, passage, parts) in enumerate(
-                zip(order, passages, reasons, strict=True), start=1
+            for rank, (place, score, passage, parts) in enumerate(
+                zip(places, ranked.scores.tolist(), passages, reasons, strict=True), start=1
             )
         )
 
@@ -253,7 +188,7 @@ class Retriever:
         return tuple(dict.fromkeys(found))
 
 
-def _analyser(index: CandidateIndex) -> Analyser:
+def index_analyser(index: CandidateIndex) -> Analyser:
     """The analyser that the index was built with.
 
     Raises:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import PluginError, SettingsMismatchError, UsageError
-from allusion_es.retrieval import pipeline
+from allusion_es.retrieval import ranker
 from allusion_es.retrieval.fusion import RRF_K, reciprocal_rank_fusion
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.memory import index_texts
@@ -55,7 +55,7 @@ class NotANumber(Backwards):
 def test_a_hit_holds_all_that_is_known_of_it(
     index: LocalIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "load_reranker", lambda *_: Backwards())
+    monkeypatch.setattr(ranker, "load_reranker", lambda *_: Backwards())
     answer = Retriever(index, reranker="backwards").answer("in principio erat caelum dominus")
     plain = Retriever(index, reranker=None).answer("in principio erat caelum dominus")
     assert [hit.id for hit in answer.hits] == [hit.id for hit in reversed(plain.hits)]
@@ -69,7 +69,7 @@ def test_a_hit_holds_all_that_is_known_of_it(
 def test_a_reranker_that_gives_no_number_is_at_fault(
     index: LocalIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "load_reranker", lambda *_: NotANumber())
+    monkeypatch.setattr(ranker, "load_reranker", lambda *_: NotANumber())
     with pytest.raises(PluginError, match="gave no finite score for each of 4 candidates"):
         Retriever(index, reranker="nan").answer("in principio dominus caelum")
 
@@ -135,3 +135,20 @@ def test_fusion(rankings: list[Ranking], size: int) -> None:
 def test_five_lines_of_python(library: object, vulgate_index: LocalIndex, tmp_path: Path) -> None:
     hits = Retriever(vulgate_index, top=1).answer("gustate et videte quoniam suavis est").hits
     assert [(hit.reference, hit.rank) for hit in hits] == [("Ps 33,9", 1)]
+
+
+def test_all_passages_are_candidates(index: LocalIndex) -> None:
+    retriever = Retriever(index, generators=("all",), reranker="bow", top=9)
+    answers = list(retriever.answers([Query("in dominus"), Query("verbum"), Query("nemo")]))
+    found = [[(hit.id, round(hit.score, 4)) for hit in answer.hits] for answer in answers]
+    assert found[0] == [
+        ("Ps.22.1", 0.4082),
+        ("John.1.1", 0.3536),
+        ("Gen.1.1", 0.2673),
+        ("Ps.33.9", 0.2673),
+    ]
+    # What shares nothing is no hit, though it was a candidate.
+    assert found[1:] == [[("John.1.1", 0.5)], []]
+    assert [hit.candidate_rank for hit in answers[0].hits] == [3, 2, 1, 4]
+    without = Retriever(index, generators=("all",), reranker="tesserae").answer("in principio")
+    assert {hit.id for hit in without.hits} == {"Gen.1.1", "John.1.1"}

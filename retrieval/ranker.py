@@ -1,0 +1,165 @@
+"""The two stages without the hits: which candidates a query has, and how they are reranked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.errors import PluginError, UsageError
+from allusion_es.core.latest import Latest
+from allusion_es.core.parameters import Settings
+from allusion_es.retrieval.fusion import reciprocal_rank_fusion
+from allusion_es.retrieval.generators import ALL, load_generator
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.reranking import (
+    UNDEFINED,
+    Candidates,
+    Collection,
+    load_reranker,
+    reranker_names,
+)
+from allusion_es.retrieval.types import AnalysedQuery, Field, Floats, Ranking, Within
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Which candidates are generated, and how they are ranked.
+
+    Attributes:
+        generators: Names of candidate generators; several are fused by reciprocal rank.
+        fields: Which words the generators use; with both fields their rankings are fused.
+        candidates: How many candidates the first stage hands on.
+        reranker: Name of a reranker, or None to keep the first stage's order. Rerankers see
+            lemmas, or tokens where `fields` has only these.
+        settings: Parameters of the reranker (and of its parts), as text.
+        within: Which passages may be returned.
+        top: How many passages to keep.
+        exact: How many of these need exact scores; None for all. See `Candidates.wanted`.
+    """
+
+    generators: tuple[str, ...] = ("bm25",)
+    fields: tuple[Field, ...] = ("lemma",)
+    candidates: int = 500
+    reranker: str | None = "soft-cosine"
+    settings: Settings = field(default_factory=dict)
+    within: Within = field(default_factory=Within)
+    top: int = 10
+    exact: int | None = None
+
+    def check(self, index: CandidateIndex) -> None:
+        """Check the numbers, and that settings are for a reranker that is used.
+
+        Raises:
+            UsageError: A number is below 1, more candidates are asked for than the index gives,
+                or a parameter is of another reranker.
+        """
+        for name in ("candidates", "top"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.candidates > index.max_candidates:
+            raise UsageError(
+                f"{self.candidates} candidates are more than the {index.max_candidates} that "
+                f"index {index.name!r} returns in one search; ask for fewer"
+            )
+        if unused := set(self.settings) - set(reranker_names(self.reranker or "")):
+            raise UsageError(
+                f"parameters of {', '.join(sorted(unused))} are set, but the reranker is "
+                f"{self.reranker or 'none'}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A query's candidates and their final order.
+
+    Attributes:
+        query: The query and its words.
+        first: All candidates as the first stage ranked them.
+        candidates: The same with their words, or None where nothing reranks.
+        places: Places in `first` of the best passages, best first, shape (n,).
+        scores: Their final scores, shape (n,).
+    """
+
+    query: AnalysedQuery
+    first: Ranking
+    candidates: Candidates | None
+    places: NDArray[np.int64]
+    scores: Floats
+
+
+class Ranker:
+    """Ranks the passages of an index for queries.
+
+    Args:
+        index: Any candidate index.
+        stages: How.
+
+    Attributes:
+        reranker: The reranker, or None.
+
+    Raises:
+        PluginError: A generator or reranker is unknown.
+        UsageError: See `Stages.check`; or a parameter is unknown or not allowed.
+    """
+
+    def __init__(self, index: CandidateIndex, stages: Stages) -> None:
+        stages.check(index)
+        self._index = index
+        self._stages = stages
+        self._generators = [load_generator(name) for name in stages.generators]
+        self.reranker = load_reranker(stages.reranker, stages.settings) if stages.reranker else None
+        self._field: Field = "lemma" if "lemma" in stages.fields else "token"
+        self._latest: Latest[Candidates] = Latest()
+
+    def rank(self, queries: Sequence[AnalysedQuery], collection: Collection) -> Iterator[Ranked]:
+        """The passages for each query, in the order of the queries.
+
+        Raises:
+            PluginError: The reranker does not give each candidate a finite score.
+        """
+        for query, first in zip(queries, self._first_stage(queries), strict=True):
+            yield self._reranked(query, first, collection)
+
+    def _first_stage(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
+        stages = self._stages
+        lists = [
+            generator.rank(queries, self._index, words, stages.candidates, stages.within)
+            for generator in self._generators
+            for words in stages.fields
+        ]
+        if len(lists) == 1:
+            return lists[0]
+        return [
+            reciprocal_rank_fusion(rankings, stages.candidates)
+            for rankings in zip(*lists, strict=True)
+        ]
+
+    def _reranked(self, query: AnalysedQuery, first: Ranking, collection: Collection) -> Ranked:
+        candidates = None
+        scores = first.scores
+        if self.reranker is not None and len(first):
+            # Where all passages are candidates, the same ranking comes for every query.
+            candidates = self._latest.get(lambda: self._with_words(first), first)
+            scores = self._scored(query, candidates, collection)
+        places = np.lexsort((np.array(first.ids, dtype=str), -scores))
+        if self._stages.generators == (ALL,) and candidates is not None:
+            places = places[np.isin(scores[places], (0.0, UNDEFINED), invert=True)]
+        places = places[: self._stages.top]
+        return Ranked(query, first, candidates, places, scores[places])
+
+    def _with_words(self, first: Ranking) -> Candidates:
+        exact = self._stages.top if self._stages.exact is None else self._stages.exact
+        return Candidates(first, self._field, self._index.texts(self._field, first.ids)).want(exact)
+
+    def _scored(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> Floats:
+        assert self.reranker is not None
+        scores = self.reranker.score(query, candidates, collection)
+        if scores.shape != (len(candidates),) or not np.isfinite(scores).all():
+            raise PluginError(
+                f"reranker {self._stages.reranker!r} gave no finite score for each of "
+                f"{len(candidates)} candidates; this is a fault in the plug-in"
+            )
+        return scores

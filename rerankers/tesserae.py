@@ -50,6 +50,8 @@ class Tesserae:
         [0.6931, -1000.0]
     """
 
+    nothing = UNDEFINED
+
     def __init__(self, query_side: str = "run") -> None:
         check_choice("tesserae", "query_side", query_side, ("run", "collection"))
         self._from_run = query_side == "run"

@@ -23,7 +23,7 @@ class TesseraeWithBackoff:
 
     `a + b T(s, t)` where T is defined, `c (1 - WMD(s, t))` elsewhere. Source: Manjavacas et
     al. 2019, section 5.3, T+WMD; they leave the scale to an oracle
-    (`tesserae_wmd_oracle.py`) and say that it is needed in practice.
+    (`evaluation/oracle.py`) and say that it is needed in practice.
 
     The scale: a, b and c maximise the likelihood that the relevant candidate of each query is
     chosen, with probabilities in proportion to exp(score) (conditional logit). They were fitted
@@ -47,6 +47,8 @@ class TesseraeWithBackoff:
         >>> trial(TesseraeWithBackoff(), "rex et", ["et rex", "regina", ""], vectors)
         [12.3353, 5.5013, -1000.0]
     """
+
+    nothing = UNDEFINED
 
     def __init__(self, solver: str = "pot", vectors: str = "") -> None:
         self._tesserae = Tesserae(query_side="collection")

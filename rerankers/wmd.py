@@ -55,6 +55,7 @@ class WordMoversDistance:
     """
 
     name = "wmd"
+    nothing = UNDEFINED
 
     def __init__(self, solver: str = "pot", vectors: str = "") -> None:
         check_choice(self.name, "solver", solver, SOLVERS)

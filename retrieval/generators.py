@@ -125,7 +125,7 @@ class AllPassages:
     """Every passage of the index: no first stage, so that nothing is lost before reranking.
 
     Slow, and meant for experiments. The order is that of ids. Passages that the reranker then
-    gives no score, or 0, are left out.
+    finds to have nothing to do with the query are left out.
     """
 
     def __init__(self) -> None:

@@ -144,7 +144,8 @@ class Ranker:
             scores = self._scored(query, candidates, collection)
         places = np.lexsort((np.array(first.ids, dtype=str), -scores))
         if self._stages.generators == (ALL,) and candidates is not None:
-            places = places[np.isin(scores[places], (0.0, UNDEFINED), invert=True)]
+            nothing = (getattr(self.reranker, "nothing", 0.0), UNDEFINED)
+            places = places[np.isin(scores[places], nothing, invert=True)]
         places = places[: self._stages.top]
         return Ranked(query, first, candidates, places, scores[places])
 

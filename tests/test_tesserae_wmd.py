@@ -1,14 +1,12 @@
-"""Tesserae with WMD as backoff: on one scale, and as the paper's oracle."""
+"""Tesserae with WMD as backoff, on one scale."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allusion_es.core.errors import InputError
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.tesserae_wmd import TESSERAE_SCALE, WMD_SCALE, TesseraeWithBackoff
-from allusion_es.rerankers.tesserae_wmd_oracle import TesseraeWmdOracle
 from allusion_es.rerankers.trial import (
     TrialCollection,
     TrialVectors,
@@ -47,21 +45,3 @@ def test_the_scale_keeps_both_orders_and_lets_the_two_meet() -> None:
     assert WMD_SCALE > 0
     rare, frequent = (TESSERAE_SCALE[0] + TESSERAE_SCALE[1] * t for t in (0.0, -10.0))
     assert frequent < WMD_SCALE * 0.5 < rare
-
-
-def test_the_oracle_looks_at_the_gold_passage() -> None:
-    texts = ["a b", "a c", "d"]
-    candidates, collection = trial_candidates(texts), TrialCollection(texts, VECTORS)
-    oracle = TesseraeWmdOracle({"both": ["0", "9"], "one": ["1"], "missing": ["9"]})
-    for name, model in (
-        ("both", Tesserae()),
-        ("one", WordMoversDistance()),
-        ("missing", WordMoversDistance()),
-    ):
-        query = trial_query("a b", name)
-        expected = model.score(query, candidates, collection)
-        assert oracle.score(query, candidates, collection).tolist() == expected.tolist()
-        some = candidates.take([2, 1])
-        assert oracle.explain(query, some, collection) == model.explain(query, some, collection)
-    with pytest.raises(InputError, match="query 'x' has no gold link"):
-        oracle.score(trial_query("a", "x"), candidates, collection)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from allusion_es.cli import doctor, embeddings, fetch, index, listing, query
+from allusion_es.cli import annotate, doctor, embeddings, fetch, index, listing, query
 from allusion_es.core.errors import AllusionError, UsageError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("index")(index.index)
 app.command("fetch")(fetch.fetch)
 app.command("list")(listing.list_)
 app.command("doctor")(doctor.doctor)
+app.add_typer(annotate.app, name="annotate")
 app.add_typer(embeddings.app, name="embeddings")
 
 _INTERRUPTED = 130

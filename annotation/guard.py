@@ -1,0 +1,164 @@
+"""Who may speak to the annotation page's server, and how much they may send."""
+
+import asyncio
+import hmac
+import ipaddress
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LARGEST_BODY = 65_536
+"""Most bytes of a request's body; the longest comment needs 24,000."""
+
+_LARGEST_DRAIN = 64 * 2**20
+_DRAIN_SECONDS = 10.0
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class RefusedError(Exception):
+    """A request that is not granted.
+
+    Attributes:
+        status: HTTP status.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Guard:
+    """Lets a request through if it comes from the page itself and knows its token.
+
+    The path must begin with a token. The Host must be an address, `localhost` or the server's
+    own name, so that no foreign name that is made to point here (DNS rebinding) gets through;
+    the Origin, where there is one, must be the page's. Every answer forbids the page to load or
+    send anything elsewhere.
+
+    Args:
+        app: Is called with the path after the token; `scope["state"]["holder"]` is what the
+            token stands for.
+        holders: What each token stands for.
+        names: Host names of the server, besides `localhost`.
+    """
+
+    def __init__(
+        self, app: ASGIApp, holders: Mapping[str, object], names: Iterable[str] = ()
+    ) -> None:
+        self._app = app
+        self._holders = holders
+        self._names = frozenset({"localhost", *(name.lower() for name in names)})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        try:
+            self._check_source(Headers(scope=scope))
+            token, slash, path = scope["path"].removeprefix("/").partition("/")
+            scope["state"] = {"holder": self._holder(token)}
+            scope["path"] = f"/{path}"
+            app = self._app if slash else RedirectResponse(f"/{token}/")
+        except RefusedError as refused:
+            await discard(receive, scope)
+            answer = JSONResponse({"error": str(refused)}, refused.status)
+            await answer(scope, receive, guarded)
+        else:
+            await app(scope, receive, guarded)
+
+    def _check_source(self, headers: Headers) -> None:
+        host = headers.get("host", "")
+        name = _host_name(host)
+        if name not in self._names and not _is_address(name):
+            raise RefusedError(
+                421, "this server does not go by that name; open the URL that it printed"
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            raise RefusedError(403, "requests from other pages are refused")
+        if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+            raise RefusedError(403, "requests from other pages are refused")
+
+    def _holder(self, token: str) -> object:
+        for known, holder in self._holders.items():
+            if hmac.compare_digest(known.encode(), token.encode("utf-8", "replace")):
+                return holder
+        raise RefusedError(
+            403, "the URL's token is missing or wrong; open the URL that was printed"
+        )
+
+
+async def bounded_body(receive: Receive, scope: Scope) -> bytes:
+    """The body of a request, of which no more than `LARGEST_BODY` bytes are kept in memory.
+
+    Raises:
+        RefusedError: It is larger, or the client has gone.
+    """
+    body = await _read(receive, scope, LARGEST_BODY)
+    if body is None:
+        raise RefusedError(413, f"the request has more than {LARGEST_BODY} bytes; send less")
+    return body
+
+
+async def discard(receive: Receive, scope: Scope) -> None:
+    """Read a body that is not wanted, so that the client gets to read the answer."""
+    await _read(receive, scope, 0)
+
+
+async def _read(receive: Receive, scope: Scope, most: int) -> bytes | None:
+    """The body, or None where it is longer than `most`; then it is read and thrown away."""
+    declared = Headers(scope=scope).get("content-length", "0")
+    if declared.isdecimal() and int(declared) > _LARGEST_DRAIN:
+        return None
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            more = True
+            while more and size <= _LARGEST_DRAIN:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RefusedError(400, "the request broke off")
+                part = message.get("body", b"")
+                size += len(part)
+                if size <= most:
+                    parts.append(part)
+                more = message.get("more_body", False)
+    except TimeoutError:
+        return None
+    return b"".join(parts) if size <= most else None
+
+
+def _host_name(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return False
+    return True

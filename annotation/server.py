@@ -1,0 +1,133 @@
+"""The server behind the annotation page: tokens, the socket, and its life."""
+
+import contextlib
+import hmac
+import ipaddress
+import os
+import secrets
+import socket
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allusion_es.core.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+_SECRET_BYTES = 32
+_TOKEN_LENGTH = 32
+
+
+def token_for(annotator: str, store: str, secret: bytes) -> str:
+    """The token in an annotator's URL: 32 hexadecimal digits that only `secret` can make.
+
+    It stays the same when the server is started again, so that an open page goes on.
+
+    Args:
+        annotator: Whose URL it is.
+        store: The store's identifier.
+        secret: See `read_secret`.
+    """
+    return hmac.new(secret, f"{store}\0{annotator}".encode(), sha256).hexdigest()[:_TOKEN_LENGTH]
+
+
+def read_secret(folder: Path) -> bytes:
+    """The secret that tokens are made of: random, made once for each data folder.
+
+    It lies outside the store, which people may pass on.
+
+    Args:
+        folder: The data folder.
+
+    Raises:
+        StorageError: It cannot be read or written.
+    """
+    path = folder / "annotate" / "secret"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            draft = path.with_name(f".secret.{secrets.token_hex(6)}.part")
+            try:
+                descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(secrets.token_bytes(_SECRET_BYTES))
+                # Unlike a rename, a link leaves alone what another process made meanwhile.
+                with contextlib.suppress(FileExistsError):
+                    os.link(draft, path)
+            finally:
+                draft.unlink(missing_ok=True)
+        secret = path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be used ({error.strerror or error})") from error
+    if len(secret) != _SECRET_BYTES:
+        raise StorageError(f"{path}: damaged; delete it, and new URLs are made")
+    return secret
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Args:
+        host: Address or name to listen on.
+        port: Port, or 0 for any that is free.
+
+    Raises:
+        UsageError: The address cannot be used, or the port is in use.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise UsageError(f"--host {host}: no such address ({error.strerror or error})") from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"port {port} on {host} cannot be used ({error.strerror or error}); choose another "
+            "with --port, or 0 for any that is free"
+        ) from error
+    return listener
+
+
+def address_of(listener: socket.socket, host: str) -> str:
+    """The `host:port` that people open, on this machine where it listens everywhere."""
+    name, port = listener.getsockname()[:2]
+    with contextlib.suppress(ValueError):
+        everywhere = ipaddress.ip_address(name).is_unspecified
+        host = "localhost" if everywhere else host
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    """Whether only this machine can reach it."""
+    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def serve(app: "ASGIApp", listener: socket.socket) -> None:
+    """Answer requests until the process is interrupted.
+
+    Raises:
+        KeyboardInterrupt: It was.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_level="warning",
+        # Requests name the token.
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,206 @@
+"""The store of annotations: one SQLite file, which several processes may use at once."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from allusion_es.annotation.marks import (
+    NOTHING,
+    Change,
+    Mark,
+    MarkRefusedError,
+    Saved,
+    check_mark,
+)
+from allusion_es.annotation.spans import SpanAnnotation
+from allusion_es.annotation.store_file import connect, create
+from allusion_es.annotation.store_rows import (
+    add_instance,
+    check_revision,
+    is_known,
+    mark_from_json,
+    read_instance,
+    record,
+    saved_mark,
+    to_mark,
+    undoable,
+)
+from allusion_es.annotation.tasks import Instance
+from allusion_es.core.errors import InputError, StorageError
+
+
+class Store:
+    """Instances, what each annotator says of them, and how it came to that.
+
+    Every change is on the disk before the method that makes it returns.
+
+    Args:
+        path: The file.
+        create_missing: Make the file where there is none.
+
+    Raises:
+        InputError: There is no such file, it is no store, or of a newer version.
+        StorageError: It cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from allusion_es.annotation.tasks import instance_of
+        >>> from allusion_es.evaluation.gold import GoldLink
+        >>> from allusion_es.retrieval.types import Query
+        >>> link = GoldLink(Query("supereminet omni scientiae", "b-1"), ("Eph.3.19",))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = Store(Path(folder, "spans.sqlite"), create_missing=True)
+        ...     store.add([instance_of(link)])
+        ...     store.save("b-1", "anna", Mark(0, 3), "k1").revision
+        ...     store.undo("b-1", "anna", "k2").mark == NOTHING
+        1
+        True
+    """
+
+    def __init__(self, path: Path, *, create_missing: bool = False) -> None:
+        self.path = path
+        if create_missing:
+            create(path)
+        with self._reading() as database:
+            (self.identifier,) = database.execute("SELECT identifier FROM store").fetchone()
+
+    def add(self, instances: Sequence[Instance]) -> None:
+        """Take instances in; those that are there already stay, with their annotations.
+
+        Raises:
+            InputError: One is there with another passage, anchor or verse; then none is taken in.
+            StorageError: The file cannot be written.
+        """
+        with self._writing() as database:
+            for instance in instances:
+                add_instance(database, instance, self.path)
+
+    def instances(self) -> list[Instance]:
+        """All instances, in the order in which they came."""
+        with self._reading() as database:
+            rows = database.execute("SELECT link FROM instance ORDER BY number").fetchall()
+        return [read_instance(link, self.path) for (link,) in rows]
+
+    def save(
+        self, instance: str, annotator: str, mark: Mark, key: str, revision: int | None = None
+    ) -> Saved:
+        """Record a judgement.
+
+        Args:
+            instance: Id of the instance.
+            annotator: Who judges.
+            mark: The judgement.
+            key: The client's name for this change. A change whose key is known is not made
+                again: the answer says what the store holds.
+            revision: The revision that the client has seen; None to overwrite any.
+
+        Returns:
+            What the store holds now; it is on the disk.
+
+        Raises:
+            MarkRefusedError: The judgement cannot be, or there is no such instance.
+            MarkConflictError: The client has not seen the latest revision.
+            StorageError: The file cannot be written.
+        """
+        with self._writing() as database:
+            row = database.execute(
+                "SELECT words, anchor_start, anchor_end FROM instance WHERE id = ?", (instance,)
+            ).fetchone()
+            if row is None:
+                raise MarkRefusedError(f"there is no instance {instance[:40]!r}")
+            check_mark(mark, row[0], (row[1], row[2]))
+            now = saved_mark(database, instance, annotator)
+            if not is_known(database, annotator, key):
+                check_revision(now, revision)
+                record(database, instance, annotator, now, mark, ("save", key, None))
+            return saved_mark(database, instance, annotator)
+
+    def undo(self, instance: str, annotator: str, key: str, revision: int | None = None) -> Saved:
+        """Take back the last save that is not taken back yet.
+
+        Args:
+            instance: Id of the instance.
+            annotator: Whose save.
+            key: See `save`.
+            revision: See `save`.
+
+        Raises:
+            MarkRefusedError: There is nothing to undo.
+            MarkConflictError: The client has not seen the latest revision.
+            StorageError: The file cannot be written.
+        """
+        with self._writing() as database:
+            now = saved_mark(database, instance, annotator)
+            if not is_known(database, annotator, key):
+                check_revision(now, revision)
+                saves = undoable(database, instance, annotator)
+                if not saves:
+                    raise MarkRefusedError(f"there is nothing to undo in {instance[:40]!r}")
+                number, before = saves[-1]
+                record(database, instance, annotator, now, before, ("undo", key, number))
+            return saved_mark(database, instance, annotator)
+
+    def saved(self, annotator: str) -> dict[str, Saved]:
+        """What the store holds of one annotator, by instance id; others have `Saved()`."""
+        with self._reading() as database:
+            rows = database.execute(
+                "SELECT instance FROM annotation WHERE annotator = ?", (annotator,)
+            ).fetchall()
+            return {name: saved_mark(database, name, annotator) for (name,) in rows}
+
+    def marks(self) -> list[tuple[str, str, Mark]]:
+        """Instance id, annotator and judgement, by instance in order, then by annotator."""
+        with self._reading() as database:
+            rows = database.execute(
+                "SELECT start, end, doubt, skipped, comment, instance, annotator FROM annotation"
+                " JOIN instance ON id = instance ORDER BY number, annotator"
+            ).fetchall()
+        marks = [(row[5], row[6], to_mark(row)) for row in rows]
+        return [row for row in marks if row[2] != NOTHING]
+
+    def history(self) -> list[Change]:
+        """Every change ever made, in order."""
+        with self._reading() as database:
+            rows = database.execute(
+                "SELECT instance, annotator, at, kind, before, after, key FROM history"
+                " ORDER BY number"
+            ).fetchall()
+        return [
+            Change(name, who, at, kind, mark_from_json(before), mark_from_json(after), key)
+            for name, who, at, kind, before, after, key in rows
+        ]
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with contextlib.closing(connect(self.path)) as database:
+            try:
+                database.execute("BEGIN")
+                yield database
+            except sqlite3.Error as error:
+                raise InputError(f"{self.path}: cannot be read ({error})") from error
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; it is on the disk when the block is left without an error."""
+        with contextlib.closing(connect(self.path)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+                yield database
+                database.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise StorageError(f"{self.path}: cannot be written ({error})") from error
+
+
+def spans(path: Path) -> list[SpanAnnotation]:
+    """The judgements of a store, by instance in order, then by annotator.
+
+    Raises:
+        InputError: There is no such file, or it is no store.
+    """
+    store = Store(path)
+    types = {instance.id: instance.link.type for instance in store.instances()}
+    return [
+        SpanAnnotation(instance, who, mark.start, mark.end, mark.doubt, types[instance])
+        for instance, who, mark in store.marks()
+    ]

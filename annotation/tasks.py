@@ -1,0 +1,152 @@
+"""What annotators are shown: a passage as words, the anchor among them, the verses beside it."""
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from allusion_es.core.errors import InputError
+from allusion_es.evaluation.gold import GoldLink
+from allusion_es.language.tokenise import Tokeniser, Word
+
+# Offsets must not depend on a dictionary: every printed word is one word, enclitics included.
+_TOKENISER = Tokeniser(lambda _: True)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A passage around an anchor, to be held against the verses that it may allude to.
+
+    Attributes:
+        link: The gold link that it is made of; its query id is the instance's id.
+        passage: The link's `before`, `text` and `after`, with one blank between them.
+        words: Start and end (exclusive) of each word, in characters of `passage`. Annotations
+            count these words.
+        anchor: Place of the anchor's first word in `words`, and the place after its last.
+        has_anchor: Whether the link names the anchor; else the middle word stands in for it.
+    """
+
+    link: GoldLink
+    passage: str
+    words: tuple[tuple[int, int], ...]
+    anchor: tuple[int, int]
+    has_anchor: bool
+
+    @property
+    def id(self) -> str:
+        """The instance's id."""
+        return self.link.query.query_id
+
+    def text(self, start: int, end: int) -> str:
+        """The words from place `start` to before `end`, as printed."""
+        return self.passage[self.words[start][0] : self.words[end - 1][1]]
+
+    def pieces(self) -> list[str]:
+        """The passage in pieces: what precedes word 0, word 0, what follows it, word 1, and on.
+
+        Example:
+            >>> from allusion_es.retrieval.types import Query
+            >>> instance_of(GoldLink(Query("(omni) scientiae.", "b-1"), ("Eph.3.19",))).pieces()
+            ['(', 'omni', ') ', 'scientiae', '.']
+        """
+        cuts = [0, *(place for span in self.words for place in span), len(self.passage)]
+        return [self.passage[i:j] for i, j in itertools.pairwise(cuts)]
+
+
+def printed_words(text: str) -> list[Word]:
+    r"""The words of a text as annotations count them.
+
+    They are the words that `language.tokenise` finds, but with enclitics left on: `dixitque`
+    is one word. Numbers and punctuation are none. No dictionary is asked, so the count stays
+    the same whatever lemmatiser is used.
+
+    Example:
+        >>> [word.form for word in printed_words("Dixitque: 3 ver-\nba [e]st")]
+        ['dixitque', 'uerba', 'est']
+    """
+    return _TOKENISER.words(text)
+
+
+def instance_of(link: GoldLink, source: str = "") -> Instance:
+    """The instance that a gold link makes.
+
+    The anchor is looked for in the link's `text`, whatever its spelling (u or v, i or j, case);
+    its first occurrence counts. Without an anchor, the middle word of `text` is taken, the
+    left one of two.
+
+    Args:
+        link: The link.
+        source: The file that it comes from, for messages.
+
+    Raises:
+        InputError: The text has no word, or the anchor does not occur in it.
+
+    Example:
+        >>> from allusion_es.retrieval.types import Query
+        >>> query = Query("supereminet omni scientiae", "b-1", "sed dilectio illa", "", "Scientiæ")
+        >>> instance = instance_of(GoldLink(query, ("Eph.3.19",)))
+        >>> instance.text(*instance.anchor), instance.anchor
+        ('scientiae', (5, 6))
+    """
+    query = link.query
+    where = f"{source}:{link.line}" if link.line else source or f"link {query.query_id!r}"
+    before, text, after = (part.strip() for part in (query.before, query.text, query.after))
+    forms = [word.form for word in printed_words(text)]
+    if not forms:
+        raise InputError(f"{where}: field 'text' has no word to annotate; leave the link out")
+    anchor = [word.form for word in printed_words(query.anchor)]
+    if query.anchor.strip():
+        place = _find(anchor, forms)
+        if place is None:
+            raise InputError(
+                f"{where}: field 'anchor': {query.anchor[:40]!r} does not occur in 'text'; "
+                "give words of the text"
+            )
+    else:
+        place, anchor = (len(forms) - 1) // 2, [""]
+    passage = " ".join(part for part in (before, text, after) if part)
+    words = tuple((word.start, word.end) for word in printed_words(passage))
+    first = len(printed_words(before)) + place
+    return Instance(link, passage, words, (first, first + len(anchor)), bool(query.anchor.strip()))
+
+
+def instances_of(links: Iterable[GoldLink], source: str = "") -> list[Instance]:
+    """The instances that gold links make, in their order; see `instance_of`."""
+    return [instance_of(link, source) for link in links]
+
+
+def annotated_link(instance: Instance, start: int, end: int) -> GoldLink:
+    """The gold link with the marked words as its text.
+
+    The words before and after the span stay as context. The anchor stays; where the link had
+    none, the word that stood in for it becomes the anchor.
+
+    Args:
+        instance: What was annotated.
+        start: Place of the first marked word.
+        end: Place after the last.
+
+    Example:
+        >>> from allusion_es.retrieval.types import Query
+        >>> query = Query("supereminet omni scientiae", "b-1", "sed illa", "ut ait", "omni")
+        >>> annotated_link(instance_of(GoldLink(query, ("Eph.3.19",))), 3, 5).query
+        Query(text='omni scientiae', query_id='b-1', before='sed illa supereminet', \
+after='ut ait', anchor='omni')
+    """
+    query = instance.link.query
+    first, last = instance.words[start][0], instance.words[end - 1][1]
+    marked = replace(
+        query,
+        text=instance.passage[first:last],
+        before=instance.passage[:first].strip(),
+        after=instance.passage[last:].strip(),
+        anchor=query.anchor if instance.has_anchor else instance.text(*instance.anchor),
+    )
+    return replace(instance.link, query=marked)
+
+
+def _find(part: list[str], whole: list[str]) -> int | None:
+    """Where `part` first stands in `whole`."""
+    for place in range(len(whole) - len(part) + 1):
+        if part and whole[place : place + len(part)] == part:
+            return place
+    return None

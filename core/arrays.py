@@ -5,6 +5,7 @@ header (JSON); then the arrays, each at a multiple of 64 bytes. The header says 
 array lies, its type, shape and CRC-32.
 """
 
+import hashlib
 import json
 import mmap
 import struct
@@ -24,7 +25,7 @@ Array = NDArray[Any]
 _MAGIC = b"ALLUSION"
 _PREFIX = struct.Struct("<8sQI")
 _ALIGN = 64
-_TYPES = frozenset({"|u1", "<u2", "<i4", "<i8", "<f4", "<f8"})
+_TYPES = frozenset({"|i1", "|u1", "<u2", "<i4", "<i8", "<f4", "<f8"})
 _MAX_HEADER = 1 << 24
 
 
@@ -75,6 +76,10 @@ class ArrayFile:
         path: The file.
         rebuild: What to tell the user to do where the file is damaged.
 
+    Attributes:
+        meta: What was saved with the arrays.
+        fingerprint: The same for files with the same content, and for no other.
+
     Raises:
         IndexDamagedError: The file is damaged, cut off, or something else.
         OSError: It cannot be opened.
@@ -92,6 +97,7 @@ class ArrayFile:
             if len(header) != length or zlib.crc32(header) != crc:
                 raise self._damaged("its header is incomplete or changed")
             self._buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.fingerprint = hashlib.sha256(header).hexdigest()[:16]
         content = json.loads(header)
         self.meta: dict[str, Any] = content["meta"]
         self._table: dict[str, dict[str, Any]] = content["arrays"]

@@ -1,0 +1,270 @@
+"""Vectors of texts that were learned from known citations: what cites what lies close."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.arrays import Array, ArrayFile, save_arrays
+from allusion_es.core.errors import InputError, SettingsMismatchError
+from allusion_es.language.analysis import AnalysisSettings
+from allusion_es.language.word_parts import Word, WordParts, find_rows, lemma_key
+
+KIND = "citation vectors"
+FORMAT = 1
+"""Raised whenever the file changes in a way that older programs cannot read."""
+
+CONTEXT = 0.5
+"""How much the words around a query count beside its own."""
+
+_TOGETHER = 20_000
+_FEW = 2_000
+_LARGEST = 127
+_REMAKE = "make it again with 'allusion-es learn', or install allusion-es again"
+
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class CitationTable:
+    """What training learns.
+
+    Attributes:
+        keys: Which token, lemma or gram each row stands for (`word_parts`), ascending, shape (n,).
+        rows: Their vectors, shape (n, dimension), float32.
+        lemma_keys: Lemmas that have a weight, ascending, shape (m,).
+        lemma_weights: `exp(b) idf` of each, shape (m,), float32.
+        unknown_weight: The weight of any other lemma.
+    """
+
+    keys: NDArray[np.int64]
+    rows: Singles
+    lemma_keys: NDArray[np.int64]
+    lemma_weights: Singles
+    unknown_weight: float
+
+
+def save_citation_vectors(
+    path: Path, table: CitationTable, settings: AnalysisSettings, about: Mapping[str, Any]
+) -> str:
+    """Write a table with one byte a number and a scale a row, whole or not at all.
+
+    Args:
+        path: The file.
+        table: What was learned.
+        settings: How the texts were analysed; others cannot use it.
+        about: What it was learned from, as JSON.
+
+    Returns:
+        The model's name: it names the content, so no two models have the same.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    numbers, scales = to_bytes(table.rows)
+    arrays: dict[str, Array] = {
+        "keys": table.keys,
+        "rows": numbers,
+        "scales": scales,
+        "lemma_keys": table.lemma_keys,
+        "lemma_weights": table.lemma_weights,
+    }
+    meta = {
+        "kind": KIND,
+        "format": FORMAT,
+        "settings": asdict(settings),
+        "unknown_weight": table.unknown_weight,
+        "about": dict(about),
+    }
+    digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    for array in arrays.values():
+        digest.update(np.ascontiguousarray(array).data)
+    name = digest.hexdigest()[:16]
+    save_arrays(path, {**meta, "name": name}, arrays)
+    return name
+
+
+def to_bytes(rows: Singles) -> tuple[NDArray[np.int8], Singles]:
+    """Vectors as whole numbers from -127 to 127, and what to multiply each row by.
+
+    Args:
+        rows: Shape (n, dimension).
+
+    Returns:
+        Shapes (n, dimension) and (n,).
+
+    Example:
+        >>> numbers, scales = to_bytes(np.array([[0.5, -1.0], [0.0, 0.0]], dtype=np.float32))
+        >>> numbers.tolist(), scales.round(4).tolist()
+        ([[64, -127], [0, 0]], [0.007899999618530273, 0.0])
+    """
+    largest = np.abs(rows).max(axis=1, initial=0.0).astype(np.float64)
+    steps = np.divide(_LARGEST, largest, out=np.zeros(len(rows)), where=largest > 0)
+    numbers = np.rint(rows * steps[:, None]).astype(np.int8)
+    return numbers, (largest / _LARGEST).astype(np.float32)
+
+
+class CitationVectors:
+    """Gives texts vectors of unit length, whose cosine says whether one cites the other.
+
+    `v(text) = sum over its distinct words of sqrt(tf) w(lemma) v(word)`, made unit length, with
+    `w(lemma) = exp(b) idf`; `word_parts` says what v(word) is.
+
+    Args:
+        path: A file that `save_citation_vectors` wrote; it is memory-mapped.
+
+    Attributes:
+        name: Names the content.
+        dimension: Length of the vectors.
+        settings: How texts must be analysed.
+        about: What it was learned from.
+
+    Raises:
+        IndexDamagedError: The file is damaged.
+        InputError: It is something else, of another format, or cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            file = ArrayFile(path, _REMAKE)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        meta = file.meta
+        if meta.get("kind") != KIND or meta.get("format") != FORMAT:
+            raise InputError(
+                f"{path}: not citation vectors of format {FORMAT} but {meta.get('kind', 'other')} "
+                f"of format {meta.get('format')}; {_REMAKE}"
+            )
+        self.name: str = meta["name"]
+        self.about: Mapping[str, Any] = meta["about"]
+        self.settings = AnalysisSettings(**meta["settings"])
+        self._unknown_weight = float(meta["unknown_weight"])
+        self._keys = file.load("keys")
+        self._rows = file.load("rows")
+        self._scales = file.load("scales")
+        self._lemma_keys = file.load("lemma_keys")
+        self._lemma_weights = file.load("lemma_weights")
+        self.dimension: int = self._rows.shape[1]
+        self.path = path
+
+    def __len__(self) -> int:
+        """How many tokens, lemmas and grams it has."""
+        return len(self._keys)
+
+    def check(self, settings: AnalysisSettings, index: str) -> None:
+        """Refuse to work on words that come from another analysis.
+
+        Args:
+            settings: How an index was analysed.
+            index: Its name, for the message.
+
+        Raises:
+            SettingsMismatchError: It is not how the texts were analysed that this is learned from.
+        """
+        mine, other = asdict(self.settings), asdict(settings)
+        changed = [f"{key} {mine[key]!r}" for key in mine if mine[key] != other[key]]
+        if changed:
+            theirs = ", ".join(repr(other[key]) for key in mine if mine[key] != other[key])
+            raise SettingsMismatchError(
+                f"citation vectors {self.name} were learned with {', '.join(changed)}, but index "
+                f"{index!r} was built with {theirs}; learn others with 'allusion-es learn', or "
+                "build the index with --no-learned-links"
+            )
+
+    def word_vectors(self, words: Sequence[Word]) -> Singles:
+        """`w(lemma) v(word)` of each word, shape (len(words), dimension); zeros if unknown."""
+        result = np.zeros((len(words), self.dimension), dtype=np.float32)
+        parts = WordParts(words, self._keys)
+        weights = parts.weights * self._scales[parts.rows]
+        if len(words) > _FEW:
+            # Many words share their parts: each row is read as numbers once.
+            result[:] = _product(weights, parts.rows, parts.offsets, self._rows)
+        else:
+            filled = np.flatnonzero(np.diff(parts.offsets))
+            if len(filled):
+                values = self._rows[parts.rows] * weights[:, None]
+                result[filled] = np.add.reduceat(values, parts.offsets[filled], axis=0)
+        result *= self.word_weights(words)[:, None]
+        return result
+
+    def word_weights(self, words: Sequence[Word]) -> Singles:
+        """`w(lemma)` of each word, shape (len(words),)."""
+        rows = find_rows(self._lemma_keys, [lemma_key(lemma) for _, lemma in words])
+        weights = np.full(len(words), self._unknown_weight, dtype=np.float32)
+        weights[rows >= 0] = self._lemma_weights[rows[rows >= 0]]
+        return weights
+
+    def text_vectors(self, texts: Sequence[Sequence[Word]]) -> Singles:
+        """Unit vectors of texts, shape (len(texts), dimension); zeros where no word is known."""
+        result = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        place = 0
+        remaining = iter(texts)
+        while batch := list(islice(remaining, _TOGETHER)):
+            result[place : place + len(batch)] = self._batch(batch)
+            place += len(batch)
+        return result
+
+    def query_vector(
+        self, words: Sequence[Word], window: Sequence[Word] = (), context: float = CONTEXT
+    ) -> Singles:
+        """The unit vector of a query, shape (dimension,); zeros where no word is known.
+
+        Args:
+            words: The query's own words.
+            window: These with those before and after them; empty where there are none.
+            context: How much the unit vector of the window counts beside that of the words.
+        """
+        own, around = self.text_vectors([words, window])
+        return unit(np.asarray(own + np.float32(context) * around, dtype=np.float32))
+
+    def _batch(self, texts: Sequence[Sequence[Word]]) -> Singles:
+        numbers: dict[Word, int] = {}
+        offsets, codes, roots = [0], list[int](), list[float]()
+        for text in texts:
+            counts: dict[int, int] = {}
+            for word in text:
+                code = numbers.setdefault(word, len(numbers))
+                counts[code] = counts.get(code, 0) + 1
+            codes += counts
+            roots += [math.sqrt(count) for count in counts.values()]
+            offsets.append(len(codes))
+        vectors = self.word_vectors(list(numbers))
+        weights = np.array(roots, dtype=np.float32)
+        if len(texts) > _FEW:
+            return unit(_product(weights, np.array(codes), np.array(offsets), vectors))
+        sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for number, (start, end) in enumerate(pairwise(offsets)):
+            sums[number] = weights[start:end] @ vectors[codes[start:end]]
+        return unit(sums)
+
+
+def _product(
+    weights: Singles, columns: NDArray[np.int64], offsets: NDArray[np.int64], table: Array
+) -> Singles:
+    """Weighted sums of a table's rows, shape (len(offsets) - 1, dimension)."""
+    from scipy.sparse import csr_array  # takes longer to import than a few words to encode
+
+    used, places = np.unique(columns, return_inverse=True)
+    matrix = csr_array((weights, places, offsets), shape=(len(offsets) - 1, len(used)))
+    product: Singles = matrix @ table[used].astype(np.float32)
+    return product
+
+
+def unit(vectors: Singles) -> Singles:
+    """Vectors made unit length, same shape; what is zero but for rounding becomes zero."""
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=-1, keepdims=True)
+    result = np.zeros_like(vectors)
+    np.divide(vectors, lengths, out=result, where=lengths > 1e-6, casting="same_kind")
+    return result
+
+
+def pairs(tokens: Sequence[str], lemmas: Sequence[str]) -> Iterator[Word]:
+    """The words of a text from its tokens and lemmas, which run in parallel."""
+    return zip(tokens, lemmas, strict=True)

@@ -1,0 +1,147 @@
+"""What a word is made of for citation vectors: its form, its lemma, its letters."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+Word = tuple[str, str]
+"""A token and its lemma, as analysis spells them."""
+
+TOKEN_WEIGHT = 0.8
+LEMMA_WEIGHT = 1.0
+GRAMS_WEIGHT = 0.6
+"""Of all grams together, if they were at right angles."""
+
+_SIZES = (3, 4, 5)
+_SEED = 20_1844
+# Editions differ in these most; assimilated and unassimilated prefixes become one.
+_SPELLINGS = tuple(
+    (re.compile(pattern), spelling)
+    for pattern, spelling in (
+        ("ae|oe", "e"),
+        ("ph", "f"),
+        ("h", ""),
+        ("y", "i"),
+        ("ti(?=[aeiou])", "ci"),
+        ("^in(?=[mp])", "im"),
+        ("^in(?=l)", "il"),
+        ("^in(?=r)", "ir"),
+        ("^ad(?=f)", "af"),
+        ("^ad(?=p)", "ap"),
+        ("^ad(?=s)", "as"),
+        ("^con(?=l)", "col"),
+        ("^exs", "ex"),
+    )
+)
+
+
+def one_spelling(form: str) -> str:
+    """A form as all editions might spell it; for comparing letters, not for reading.
+
+    Example:
+        >>> [one_spelling(form) for form in ("caelum", "michi", "gratia", "inmortalis")]
+        ['celum', 'mici', 'gracia', 'immortalis']
+    """
+    for pattern, spelling in _SPELLINGS:
+        form = pattern.sub(spelling, form)
+    return form
+
+
+def grams(form: str) -> list[str]:
+    """The distinct sequences of 3 to 5 letters of a form in one spelling, its ends marked.
+
+    Example:
+        >>> grams("rex")
+        ['<re', '<rex', '<rex>', 'ex>', 'rex', 'rex>']
+    """
+    padded = f"<{one_spelling(form)}>"
+    found = {
+        padded[start : start + size] for size in _SIZES for start in range(len(padded) - size + 1)
+    }
+    return sorted(found)
+
+
+def token_key(token: str) -> int:
+    """The number that stands for a token, 64 bits."""
+    return _key("t" + token)
+
+
+def lemma_key(lemma: str) -> int:
+    """The number that stands for a lemma, 64 bits."""
+    return _key("l" + lemma)
+
+
+@lru_cache(maxsize=200_000)
+def gram_keys(form: str) -> tuple[int, ...]:
+    """The numbers that stand for the grams of a form."""
+    return tuple(_key("g" + gram) for gram in grams(form))
+
+
+def _key(text: str) -> int:
+    # Words as hashes: no text is kept, and a table opens without reading any.
+    return mmh3.hash64(text, _SEED)[0]
+
+
+def find_rows(sorted_keys: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int64]:
+    """Where each key stands in `sorted_keys`, -1 where it is not, shape (len(wanted),).
+
+    Example:
+        >>> find_rows(np.array([2, 5, 9]), [9, 3, 2]).tolist()
+        [2, -1, 0]
+    """
+    keys = np.array(wanted, dtype=np.int64)
+    if not len(sorted_keys):
+        return np.full(len(keys), -1, dtype=np.int64)
+    rows = np.searchsorted(sorted_keys, keys)
+    rows[rows == len(sorted_keys)] = 0
+    return np.where(sorted_keys[rows] == keys, rows, -1)
+
+
+class WordParts:
+    """Which rows of a table make up each of n words, and with which weights.
+
+    `v(word) = 0.8 E(token) + E(lemma) + 0.6 / sqrt(m) sum E(gram)`, m the number of its grams
+    that have a row. Source of the idea: fastText (Bojanowski et al. 2017), with lemmas.
+
+    Args:
+        words: The words.
+        keys: Keys of the table's rows, ascending, shape (rows,).
+
+    Attributes:
+        rows: Rows of all words, word by word, shape (parts,).
+        weights: Their weights, shape (parts,), float32.
+        offsets: Word i has the parts `offsets[i]:offsets[i + 1]`; shape (n + 1,).
+
+    Example:
+        >>> keys = np.array(sorted([token_key("rex"), lemma_key("rex")]))
+        >>> parts = WordParts([("rex", "rex"), ("regis", "rex"), ("mare", "mare")], keys)
+        >>> parts.offsets.tolist()
+        [0, 2, 3, 3]
+    """
+
+    def __init__(self, words: Iterable[Word], keys: NDArray[np.int64]) -> None:
+        wanted: list[int] = []
+        counts: list[int] = []
+        for token, lemma in words:
+            found = gram_keys(token)
+            wanted += (token_key(token), lemma_key(lemma), *found)
+            counts.append(2 + len(found))
+        rows = find_rows(keys, wanted)
+        ends = np.cumsum(np.array(counts, dtype=np.int64))
+        starts = ends - counts
+        owners = np.repeat(np.arange(len(counts)), counts)
+        known = rows >= 0
+        is_gram = np.ones(len(rows), dtype=np.bool_)
+        is_gram[starts] = is_gram[starts + 1] = False
+        grams_known = np.bincount(owners[known & is_gram], minlength=len(counts))
+        shares = GRAMS_WEIGHT / np.sqrt(np.maximum(grams_known, 1))
+        weights = shares[owners]
+        weights[starts], weights[starts + 1] = TOKEN_WEIGHT, LEMMA_WEIGHT
+        self.rows: NDArray[np.int64] = rows[known]
+        self.weights: NDArray[np.float32] = weights[known].astype(np.float32)
+        self.offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(owners[known], minlength=len(counts)), out=self.offsets[1:])

@@ -1,0 +1,145 @@
+"""What is learned from: gold links with their words, and the collection that they lead to."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from allusion_es.core.errors import InputError
+from allusion_es.core.progress import Progress, silent
+from allusion_es.evaluation.gold import GoldLink
+from allusion_es.language.analysis import Analyser
+from allusion_es.language.word_parts import Word
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.types import FIELDS
+
+LEAST_LINKS = 200
+"""Fewer different links teach nothing that holds for others."""
+
+_LEAST_KNOWN = 0.2
+"""A smaller share of known words means that links and collection are in different languages."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLink:
+    """A gold link with its words.
+
+    Attributes:
+        link: The link.
+        words: Its words with those before and after them.
+        start: Where its own words begin in `words`.
+        end: Where they end, exclusive.
+        places: Places of the relevant passages in the collection, ascending, at least one.
+    """
+
+    link: GoldLink
+    words: tuple[Word, ...]
+    start: int
+    end: int
+    places: tuple[int, ...]
+
+    @property
+    def own_words(self) -> tuple[Word, ...]:
+        """The words that allude."""
+        return self.words[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCollection:
+    """The passages of an index, in the order in which they are read.
+
+    Attributes:
+        ids: Their ids.
+        texts: The words of each.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[tuple[Word, ...], ...]
+
+    def __len__(self) -> int:
+        """How many passages there are."""
+        return len(self.ids)
+
+    def places(self) -> dict[str, int]:
+        """The place of each id."""
+        return {identifier: place for place, identifier in enumerate(self.ids)}
+
+
+def read_collection(index: CandidateIndex) -> LearningCollection:
+    """All passages of an index with their words, in canonical order."""
+    passages = sorted(index.passages(index.ids()), key=lambda passage: (passage.order, passage.id))
+    ids = tuple(passage.id for passage in passages)
+    tokens, lemmas = (index.texts(field, ids) for field in FIELDS)
+    texts = tuple(
+        tuple(zip(tokens.text(place), lemmas.text(place), strict=True)) for place in range(len(ids))
+    )
+    return LearningCollection(ids, texts)
+
+
+def known_links(
+    links: Iterable[GoldLink],
+    collection: LearningCollection,
+    analyser: Analyser,
+    progress: Progress = silent,
+) -> tuple[list[KnownLink], list[str]]:
+    """The links that can be learned from, each different one once.
+
+    Links without words are left out, and so are passages that the collection does not have.
+
+    Args:
+        links: Any links.
+        collection: What they lead to.
+        analyser: As the collection was analysed.
+        progress: Told of the links that are analysed.
+
+    Returns:
+        The links, in their order, and the ids that the collection does not have.
+
+    Raises:
+        InputError: Hardly a word of the links is known to the collection.
+    """
+    places = collection.places()
+    found: dict[tuple[tuple[Word, ...], tuple[int, ...]], KnownLink] = {}
+    missing: dict[str, None] = {}
+    for link in progress(links, "Analysing links"):
+        missing |= dict.fromkeys(name for name in link.relevant if name not in places)
+        relevant = tuple(sorted({places[name] for name in link.relevant if name in places}))
+        query = link.query
+        before, own, after = (
+            _words(text, analyser) for text in (query.before, query.text, query.after)
+        )
+        if relevant and own:
+            start, end = len(before), len(before) + len(own)
+            known = KnownLink(link, before + own + after, start, end, relevant)
+            found.setdefault((known.words, relevant), known)
+    _check_language(list(found.values()), collection)
+    return list(found.values()), list(missing)
+
+
+def check_enough(links: Sequence[KnownLink], missing: Sequence[str], index: str) -> None:
+    """Refuse to learn from too few links.
+
+    Raises:
+        InputError: There are fewer than `LEAST_LINKS`; the message says what to do.
+    """
+    if len(links) >= LEAST_LINKS:
+        return
+    lost = f"; {len(missing)} ids are not in index {index!r}, such as {missing[0]}"
+    raise InputError(
+        f"{len(links)} different links are too few to learn from{lost if missing else ''}; give "
+        f"{LEAST_LINKS} or more: add files of other works, or links read from TEI editions"
+    )
+
+
+def _words(text: str, analyser: Analyser) -> tuple[Word, ...]:
+    analysis = analyser.analyse(text)
+    return tuple(zip(analysis.tokens, analysis.lemmas, strict=True))
+
+
+def _check_language(links: Sequence[KnownLink], collection: LearningCollection) -> None:
+    known = {token for text in collection.texts for token, _ in text}
+    tokens = [token for link in links for token, _ in link.own_words]
+    share = sum(token in known for token in tokens) / max(len(tokens), 1)
+    if tokens and share < _LEAST_KNOWN:
+        raise InputError(
+            f"only {share:.0%} of the links' words occur in the collection: they are not in its "
+            "language; give links in the language of the index"
+        )

@@ -1,0 +1,267 @@
+"""Training citation vectors: seeded, one epoch after the other, and resumable."""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.parameters import check_range
+from allusion_es.core.progress import Progress, silent
+from allusion_es.language.citation_vectors import CitationTable
+from allusion_es.language.vectors import WordVectors
+from allusion_es.language.word_parts import lemma_key
+from allusion_es.learning.adam import Adam
+from allusion_es.learning.checkpoint import Checkpoint
+from allusion_es.learning.contrast import Parameters, gradient
+from allusion_es.learning.links import KnownLink, LearningCollection
+from allusion_es.learning.negatives import hard_negatives
+from allusion_es.learning.sampling import Sampler
+from allusion_es.learning.start import first_rows, table_keys
+from allusion_es.learning.texts import Lemmas, WordNumbers, part_matrix, root_matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_WARM_UP = 0.1
+_LEAST_STEPS = 60
+"""Few links are gone through more often, so that there are so many steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How citation vectors are trained.
+
+    Attributes:
+        dimension: Length of the vectors.
+        epochs: How often all links are gone through.
+        batch: How many links a step looks at; each one's passages count against all others.
+        temperature: T of the loss.
+        rate: Adam's largest rate; it rises over the first tenth of the steps, then falls to 0.
+        crop: Share of queries that are a piece of the words before, in and after the link.
+        shortest: Fewest words of such a piece.
+        longest: Most words of such a piece.
+        dropout: Share of a query's words that are left out.
+        negatives: How many passages that share words a query brings along.
+        popularity: How much of the logarithm of a passage's share of all links is taken off.
+        seed: Same links and seed: same vectors.
+    """
+
+    dimension: int = 256
+    epochs: int = 5
+    batch: int = 512
+    temperature: float = 0.1
+    rate: float = 0.004
+    crop: float = 0.7
+    shortest: int = 8
+    longest: int = 40
+    dropout: float = 0.1
+    negatives: int = 2
+    popularity: float = 0.3
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that cannot be used.
+
+        Raises:
+            UsageError: The message names the number and what is allowed.
+        """
+        check_range("learn", "dimension", self.dimension, 8, 4096)
+        check_range("learn", "epochs", self.epochs, 1, 1000)
+        check_range("learn", "batch", self.batch, 2, 1 << 14)
+        check_range("learn", "seed", self.seed, 0)
+
+    def for_links(self, count: int) -> "Training":
+        """The same for so many links: with few, smaller batches and more epochs."""
+        batch = min(self.batch, max(2, count // 4))
+        steps = max(1, count // batch)
+        epochs = max(self.epochs, math.ceil(_LEAST_STEPS / steps))
+        return dataclasses.replace(self, batch=batch, epochs=epochs)
+
+
+def train(
+    links: Sequence[KnownLink],
+    collection: LearningCollection,
+    vectors: WordVectors | None,
+    training: Training = Training(),
+    *,
+    checkpoint: Path | None = None,
+    progress: Progress = silent,
+) -> CitationTable:
+    """Learn from links what texts that cite a passage look like.
+
+    Args:
+        links: At least two.
+        collection: What they cite.
+        vectors: Word vectors to start from, or None.
+        training: How to train.
+        checkpoint: A file to go on from if training is interrupted; deleted at the end.
+        progress: Told of the steps.
+    """
+    trainer = _Trainer(links, collection, vectors, training.for_links(len(links)))
+    kept = Checkpoint(checkpoint, trainer.fingerprint())
+    first = trainer.resume(kept)
+    work = trainer.run(first, kept)
+    for _ in progress(work, "Learning", trainer.steps - first * trainer.steps_an_epoch):
+        pass
+    kept.remove()
+    return trainer.table()
+
+
+class _Trainer:
+    """The state of training."""
+
+    def __init__(
+        self,
+        links: Sequence[KnownLink],
+        collection: LearningCollection,
+        vectors: WordVectors | None,
+        training: Training,
+    ) -> None:
+        numbers = WordNumbers()
+        self._count = len(links)
+        self._training = training
+        self._passages = [numbers.encode(text) for text in collection.texts]
+        self._texts = [numbers.encode(link.words) for link in links]
+        words = numbers.words
+        self._lemmas = Lemmas.of(words)
+        counts = np.bincount(np.concatenate([*self._passages, *self._texts]), minlength=len(words))
+        self._keys = table_keys(words, counts)
+        rng = np.random.default_rng([training.seed, 0])
+        table = first_rows(self._keys, words, vectors, training.dimension, rng)
+        roots = root_matrix(self._passages, len(words))
+        self._parameters = Parameters(
+            table,
+            np.zeros(len(self._lemmas.names), dtype=np.float32),
+            lemma_idf(roots, self._lemmas),
+            part_matrix(words, self._keys),
+            self._lemmas.of_words,
+        )
+        self._of_rows = Adam(table)
+        self._of_biases = Adam(self._parameters.biases)
+        own = [text[link.start : link.end] for text, link in zip(self._texts, links, strict=True)]
+        cited = [link.places for link in links]
+        self._negatives = hard_negatives(own, cited, self._passages, self._lemmas)
+        self._sampler = Sampler(
+            links,
+            self._texts,
+            len(words),
+            roots,
+            self._negatives,
+            np.float32(training.popularity) * log_shares(cited, len(collection)),
+            crop=training.crop,
+            lengths=(training.shortest, training.longest),
+            dropout=training.dropout,
+            count=training.negatives,
+        )
+        self.steps_an_epoch = max(1, len(links) // training.batch)
+        self.steps = training.epochs * self.steps_an_epoch
+
+    def fingerprint(self) -> dict[str, object]:
+        """What two trainings have in common that give the same vectors."""
+        from zlib import crc32
+
+        crc = 0
+        for array in (*self._passages, *self._texts, self._keys, self._negatives):
+            crc = crc32(np.ascontiguousarray(array).data, crc)
+        crc = crc32(self._parameters.table.data, crc)
+        return {"training": asdict(self._training), "crc": crc}
+
+    def resume(self, checkpoint: Checkpoint) -> int:
+        """Go back to what was kept; how many epochs are done."""
+        kept = checkpoint.load()
+        if kept is None:
+            return 0
+        epochs, arrays = kept
+        self._parameters.table[:] = arrays["rows"]
+        self._parameters.biases[:] = arrays["biases"]
+        self._of_rows.mean[:], self._of_rows.square[:] = arrays["rows_mean"], arrays["rows_square"]
+        self._of_biases.mean[:] = arrays["biases_mean"]
+        self._of_biases.square[:] = arrays["biases_square"]
+        return epochs
+
+    def run(self, first: int, checkpoint: Checkpoint) -> Iterator[float]:
+        """Train from epoch `first` on; yields the loss of each step."""
+        for epoch in range(first, self._training.epochs):
+            # Each epoch has chance of its own, so that one that is resumed is the same.
+            rng = np.random.default_rng([self._training.seed, 1, epoch])
+            order = rng.permutation(self._count)
+            for step in range(self.steps_an_epoch):
+                some = order[step * self._training.batch : (step + 1) * self._training.batch]
+                yield self._step(epoch * self.steps_an_epoch + step + 1, some, rng)
+            if epoch + 1 < self._training.epochs:
+                checkpoint.save(epoch + 1, self._state())
+
+    def table(self) -> CitationTable:
+        """What is learned."""
+        keys = np.array([lemma_key(name) for name in self._lemmas.names], dtype=np.int64)
+        order = np.argsort(keys)
+        weights = np.exp(self._parameters.biases) * self._parameters.idf
+        return CitationTable(
+            self._keys,
+            self._parameters.table,
+            keys[order],
+            weights[order].astype(np.float32),
+            float(np.log(len(self._passages) + 1.0)),
+        )
+
+    def _step(self, number: int, chosen: NDArray[np.int64], rng: np.random.Generator) -> float:
+        """Step `number`, counted from 1 over all epochs; gives the loss before it."""
+        batch = self._sampler.batch(chosen, rng)
+        found = gradient(batch, self._parameters, self._training.temperature)
+        rate = self._training.rate * _share_of_rate(number, self.steps)
+        self._of_rows.step(found.rows, found.of_rows, rate=rate, number=number)
+        self._of_biases.step(found.lemmas, found.of_biases, rate=rate, number=number)
+        return found.loss
+
+    def _state(self) -> dict[str, NDArray[np.float32]]:
+        return {
+            "rows": self._of_rows.rows,
+            "rows_mean": self._of_rows.mean,
+            "rows_square": self._of_rows.square,
+            "biases": self._of_biases.rows,
+            "biases_mean": self._of_biases.mean,
+            "biases_square": self._of_biases.square,
+        }
+
+
+def lemma_idf(passages: "csr_array", lemmas: Lemmas) -> NDArray[np.float32]:
+    """`ln((n + 1) / (df + 1))` of each lemma, df counted over n passages, shape (lemmas,).
+
+    Args:
+        passages: Root counts of words, shape (n, words).
+        lemmas: The lemmas of the words.
+    """
+    count = passages.shape[0]
+    owners = np.repeat(np.arange(count, dtype=np.int64), np.diff(passages.indptr))
+    of_entries = lemmas.of_words[passages.indices]
+    distinct = np.unique(of_entries * count + owners)
+    df = np.bincount(distinct // max(count, 1), minlength=len(lemmas.names))
+    return np.asarray(np.log((count + 1.0) / (df + 1.0)), dtype=np.float32)
+
+
+def log_shares(cited: Sequence[Sequence[int]], passages: int) -> NDArray[np.float32]:
+    """Logarithm of each passage's share of all citations, half a citation added to each.
+
+    Args:
+        cited: What each link cites; several passages share one citation.
+        passages: How many passages there are.
+
+    Example:
+        >>> [round(share, 3) for share in log_shares([(0,), (0, 1)], 2).tolist()]
+        [-0.405, -1.099]
+    """
+    counts = np.full(passages, 0.5)
+    for places in cited:
+        counts[list(places)] += 1 / len(places)
+    return np.asarray(np.log(counts / counts.sum()), dtype=np.float32)
+
+
+def _share_of_rate(number: int, steps: int) -> float:
+    """How much of the rate a step has: rising over the first tenth, then falling to 0."""
+    warm = max(1, int(steps * _WARM_UP))
+    return number / warm if number <= warm else (steps - number + 1) / (steps - warm + 1)

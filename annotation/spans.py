@@ -16,6 +16,7 @@ class SpanAnnotation:
         doubt: Whether the annotator doubted that there is an allusion, or where.
         type: Kind of link (`allusion`, `quotation`, …), or "".
         line: Its line in the file that it was read from, 0 if it was read from none.
+        tokens: How many tokens the instance's text has, 0 where that is not known.
 
     Example:
         >>> SpanAnnotation("b-1", "anna", 3, 7).length
@@ -31,6 +32,7 @@ class SpanAnnotation:
     doubt: bool = False
     type: str = ""
     line: int = field(default=0, compare=False)
+    tokens: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what is no span; readers check first, and name file, line and field."""

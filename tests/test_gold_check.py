@@ -7,7 +7,7 @@ import pytest
 
 from allusion_es.core.errors import InputError
 from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_check import Finding, TypeCounts, check
+from allusion_es.evaluation.gold_check import TypeCounts, check
 from allusion_es.evaluation.gold_files import read_gold
 from allusion_es.evaluation.gold_ids import resolve_known
 from allusion_es.language.analysis import Analyser

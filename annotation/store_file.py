@@ -15,10 +15,13 @@ SCHEMA = 1
 _APPLICATION = 0x416C4553
 """SQLite's application id: what tells a store from any other database."""
 
-_PATIENCE = 10.0
+_PATIENCE = 5.0
 """Seconds that a process waits for another one to finish its change."""
 
 _MAGIC = b"SQLite format 3\0"
+
+_SMALLEST = 512
+"""No database has fewer bytes."""
 
 _TABLES = (
     """
@@ -68,7 +71,10 @@ _TABLES = (
 
 
 def is_store(path: Path) -> bool:
-    """Whether a file is an SQLite database, which among annotations means a store."""
+    """Whether a file is an SQLite database, which among annotations means a store.
+
+    Not for a file that this process has open as a store: it would lose its locks.
+    """
     try:
         with path.open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -87,6 +93,7 @@ def create(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise InputError(f"{path}: a folder, not a store of annotations; name a file")
+        _check_content(path)
         with contextlib.closing(_open(path, "rwc")) as database:
             database.execute("BEGIN IMMEDIATE")
             (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -118,6 +125,7 @@ def connect(path: Path) -> sqlite3.Connection:
         raise InputError(
             f"{path}: there is no store of annotations; 'allusion-es annotate LINKS' makes one"
         )
+    _check_content(path)
     try:
         database = _open(path, "rw")
         try:
@@ -156,6 +164,13 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
             f"{path}: a store of version {version}, but this allusion-es reads version {SCHEMA}; "
             "use the allusion-es that made it"
         )
+
+
+def _check_content(path: Path) -> None:
+    # SQLite takes a file of a few bytes for an empty database, and would write over it. Longer
+    # ones it looks into itself: closing a file that we opened would drop SQLite's locks on it.
+    if path.exists() and 0 < path.stat().st_size < _SMALLEST:
+        raise _no_store(path)
 
 
 def _no_store(path: Path) -> InputError:

@@ -11,6 +11,8 @@ from allusion_es.language.tokenise import Tokeniser, Word
 # Offsets must not depend on a dictionary: every printed word is one word, enclitics included.
 _TOKENISER = Tokeniser(lambda _: True)
 
+_CLOSING = frozenset(".,;:!?")
+
 
 @dataclass(frozen=True, slots=True)
 class Instance:
@@ -18,7 +20,8 @@ class Instance:
 
     Attributes:
         link: The gold link that it is made of; its query id is the instance's id.
-        passage: The link's `before`, `text` and `after`, with one blank between them.
+        passage: The link's `before`, `text` and `after`, with one blank between them, but none
+            before a stop or comma.
         words: Start and end (exclusive) of each word, in characters of `passage`. Annotations
             count these words.
         anchor: Place of the anchor's first word in `words`, and the place after its last.
@@ -103,7 +106,9 @@ def instance_of(link: GoldLink, source: str = "") -> Instance:
             )
     else:
         place, anchor = (len(forms) - 1) // 2, [""]
-    passage = " ".join(part for part in (before, text, after) if part)
+    # No blank before the mark that ends the text; it breaks words as well.
+    blank = "" if after[:1] in _CLOSING else " "
+    passage = f"{before} {text}{blank}{after}".strip()
     words = tuple((word.start, word.end) for word in printed_words(passage))
     first = len(printed_words(before)) + place
     return Instance(link, passage, words, (first, first + len(anchor)), bool(query.anchor.strip()))

@@ -96,6 +96,7 @@ def page(
     same when the command is run again.
     """
     _check_extra()
+    from allusion_es.annotation.app import application
     from allusion_es.annotation.server import address_of, is_loopback, listen, serve
     from allusion_es.annotation.store import Store
 
@@ -115,12 +116,11 @@ def page(
                 file=sys.stderr,
             )
         tokens = {_token(mine, opened): mine for mine in work}
-        for token, mine in tokens.items():
-            print(f"{mine.annotator}\thttp://{address}/{token}/", flush=True)
-        from allusion_es.annotation.app import application
-
+        page_app = application(opened, tokens, verses, [host])
         try:
-            serve(application(opened, tokens, verses, [host]), listener)
+            for token, mine in tokens.items():
+                print(f"{mine.annotator}\thttp://{address}/{token}/", flush=True)
+            serve(page_app, listener)
         except KeyboardInterrupt:
             print(f"stopped; all that was acknowledged is in {store}", file=sys.stderr)
 

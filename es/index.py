@@ -72,6 +72,7 @@ class ElasticsearchIndex:
         """Use `open_index`."""
         meta = found.meta()
         self.name = found.name
+        self.fingerprint = found.proper
         self.settings = meta.settings
         self.max_candidates = int(found.setting("max_result_window", _DEFAULT_WINDOW))
         self._meta = meta

@@ -86,3 +86,16 @@ def _before_letters(text: str, end: int, count: int) -> int:
         end -= 1
         count -= text[end].isalpha()
     return end
+
+
+def printed_words(text: str) -> list[Word]:
+    """The words of a text as printed: enclitics stay on, and no dictionary is asked.
+
+    Example:
+        >>> [word.form for word in printed_words("Dixitque: 3 [e]st")]
+        ['dixitque', 'est']
+    """
+    return _PRINTED.words(text)
+
+
+_PRINTED = Tokeniser(lambda form: True)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import AnalysisSettings
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
@@ -18,6 +19,7 @@ class IndexSettings:
     Attributes:
         analysis: How text became tokens and lemmas.
         vectors: Name of the word vectors behind the `knn` fields, or "" for none.
+        citations: Name of the citation vectors behind the passages' own, or "" for none.
         k1: BM25's term-frequency saturation.
         b: BM25's length normalisation, from 0 to 1.
     """
@@ -26,6 +28,7 @@ class IndexSettings:
     vectors: str = ""
     k1: float = 1.2
     b: float = 0.75
+    citations: str = ""
 
     def to_json(self) -> dict[str, object]:
         """As plain values, for `from_json`."""
@@ -57,6 +60,11 @@ class CandidateIndex(Protocol):
         ...
 
     @property
+    def fingerprint(self) -> str:
+        """Another one for each content: what is kept of an index goes by it."""
+        ...
+
+    @property
     def settings(self) -> IndexSettings:
         """How it was built."""
         ...
@@ -64,6 +72,15 @@ class CandidateIndex(Protocol):
     @property
     def vectors(self) -> WordVectors | None:
         """The word vectors that it was built with, if any."""
+        ...
+
+    @property
+    def citations(self) -> CitationVectors | None:
+        """The citation vectors that its passages were given, if any.
+
+        Raises:
+            InputError: They are not on this machine, or their file cannot be used.
+        """
         ...
 
     @property

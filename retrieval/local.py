@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Array, ArrayFile
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError, UsageError, VerseError
 from allusion_es.corpora.passage import Passage
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import KnownVectors, NoVectors, WordVectors
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.local_build import FORMAT, decode_record
+from allusion_es.retrieval.local_build import FORMAT, READABLE, decode_record
+from allusion_es.retrieval.local_vectors import LocalVectors
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
 from allusion_es.retrieval.weighting import (
@@ -34,13 +36,19 @@ class LocalIndex:
         path: The file.
         vectors: Gives the vectors of words that the index has not seen; called when needed.
             Without it, such words have none.
+        models: Gives the citation vectors of a name; called when needed.
 
     Raises:
         IndexMissingError: There is no such file.
         IndexDamagedError: It is damaged, or of another format; the message says how to rebuild.
     """
 
-    def __init__(self, path: Path, vectors: Callable[[], WordVectors] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        vectors: Callable[[], WordVectors] | None = None,
+        models: Callable[[str], CitationVectors] | None = None,
+    ) -> None:
         self.name = path.stem
         self._rebuild = f"rebuild it with 'allusion-es index … --name {self.name}'"
         try:
@@ -50,7 +58,8 @@ class LocalIndex:
                 f"there is no index {self.name!r} ({path}); build it with 'allusion-es index'"
             ) from error
         meta = self._file.meta
-        if meta.get("format") != FORMAT:
+        self.fingerprint = self._file.fingerprint
+        if meta.get("format") not in READABLE:
             raise IndexDamagedError(
                 f"{path}: index format {meta.get('format')} instead of {FORMAT}; {self._rebuild}"
             )
@@ -58,9 +67,10 @@ class LocalIndex:
         self._size = int(meta["passages"])
         self._facets: dict[str, list[str]] = meta["facets"]
         self._elsewhere = vectors
+        self._models = models
         self._arrays: dict[str, Array] = {}
         self._saturations: dict[Field, NDArray[np.float32]] = {}
-        self._placed: dict[Field, NDArray[np.int64]] = {}
+        self._vectors = LocalVectors(self._file, self._array, self.name, self._rebuild)
 
     def __len__(self) -> int:
         """How many passages it holds."""
@@ -79,6 +89,13 @@ class LocalIndex:
         elsewhere = self._elsewhere or (lambda: NoVectors(self.settings.vectors, table.shape[1]))
         table = self._array("word_vectors")
         return KnownVectors(self._numbers, table, elsewhere, self.settings.vectors)
+
+    @cached_property
+    def citations(self) -> CitationVectors | None:
+        """See `CandidateIndex.citations`."""
+        if "citation_vectors" not in self._file or self._models is None:
+            return None
+        return self._models(self.settings.citations)
 
     def check(self) -> None:
         """Compare every checksum.
@@ -131,13 +148,12 @@ class LocalIndex:
         return TermStatistics(df, cf, passages, mean_length)
 
     def _search(self, request: SearchRequest) -> Ranking:
-        score = {"bm25": self._bm25, "tfidf": self._tfidf, "knn": self._knn}[request.kind]
-        scores = score(request)
-        allowed = self._allowed(request.within)
-        if request.kind == "knn":
-            found = self._with_vector(request.field)
+        if request.kind in ("knn", "citations"):
+            scores, found = self._vectors.search(request)
         else:
+            scores = self._bm25(request) if request.kind == "bm25" else self._tfidf(request)
             found = np.flatnonzero(scores > 0)
+        allowed = self._allowed(request.within)
         if allowed is not None:
             found = found[allowed[found]]
         return self._best(found, scores[found], request.size)
@@ -171,22 +187,6 @@ class LocalIndex:
         singles = sums.astype(np.float32)  # as a server adds before it divides
         scores = np.divide(singles, norms, out=np.zeros(self._size), where=norms > 0)
         return scores.astype(np.float32)
-
-    def _knn(self, request: SearchRequest) -> NDArray[np.float32]:
-        if f"{request.field}.mean_vectors" not in self._file or request.vector is None:
-            raise UsageError(
-                f"index {self.name!r} has no word vectors; {self._rebuild}, without --no-vectors"
-            )
-        scores: NDArray[np.float32] = self._array(f"{request.field}.mean_vectors") @ request.vector
-        return scores
-
-    def _with_vector(self, field: Field) -> NDArray[np.int64]:
-        """Places of the passages that have a mean vector."""
-        found = self._placed.get(field)
-        if found is None:
-            vectors = self._array(f"{field}.mean_vectors")
-            found = self._placed[field] = np.flatnonzero(vectors.any(axis=1))
-        return found
 
     def _postings(self, field: Field, word: str) -> tuple[Array, Array]:
         code = self._numbers.get(word)

@@ -168,8 +168,9 @@ class Reranker(Protocol):
 
     A reranker may also have a method `notes(collection) -> Sequence[str]`, see
     `reranker_notes`, and a number `nothing`: the score of passages that have nothing to do with
-    the query, 0 where it has none; `UNDEFINED` means the same. A class with the attribute `composite = True` takes a mapping of names to
-    rerankers as its first argument; `load_reranker("fuse:bm25+wmd")` fills it.
+    the query, 0 where it has none; `UNDEFINED` means the same. A class with the attribute
+    `composite = True` takes a mapping of names to rerankers as its first argument;
+    `load_reranker("fuse:bm25+wmd")` fills it.
     """
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:

@@ -1,0 +1,120 @@
+"""What went wrong for which query: lost in the first stage, or ranked low, and what came first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from allusion_es.evaluation.experiments import Line
+from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.overlap import Overlap
+from allusion_es.evaluation.runs import Run
+from allusion_es.retrieval.index import CandidateIndex
+
+Loss = Literal["", "first stage", "reranking"]
+"""Where a relevant passage was lost; "" where it is among the first `GOOD`."""
+
+GOOD = 20
+"""A relevant passage that ranks lower is an error: the paper's greater cutoff."""
+
+
+def loss_of(rank: int | None) -> Loss:
+    """Where a passage of that rank was lost; None is no rank at all.
+
+    Example:
+        >>> loss_of(20), loss_of(21), loss_of(None)
+        ('', 'reranking', 'first stage')
+    """
+    if rank is None:
+        return "first stage"
+    return "" if rank <= GOOD else "reranking"
+
+
+def error_rows(
+    line: Line,
+    run: Run,
+    links: Sequence[GoldLink],
+    overlaps: Sequence[Overlap],
+    near: Mapping[str, Sequence[str]],
+) -> list[dict[str, Any]]:
+    """One row for each query and relevant passage: where it ranks, and what ranks first.
+
+    Args:
+        line: Which method, on which queries.
+        run: What it found.
+        links: The gold links.
+        overlaps: From `overlap.overlaps`, of the same links.
+        near: From `parallels`, of all relevant passages.
+    """
+    pairs = iter(overlaps)
+    rows = []
+    for link in links:
+        found = run.get(link.query.query_id)
+        ids = found.ranking.ids if found is not None else ()
+        ranks = {name: rank for rank, name in enumerate(ids, start=1)}
+        accepted = {other for name in link.relevant for other in (name, *near[name])}
+        lenient = min((ranks[name] for name in accepted if name in ranks), default=None)
+        for name in link.relevant:
+            overlap, rank = next(pairs), ranks.get(name)
+            stage = int(found.stage_ranks[rank - 1]) if found is not None and rank else None
+            rows.append(
+                {
+                    "query_id": link.query.query_id,
+                    **line.labels,
+                    "type": link.type,
+                    "relevant": name,
+                    "rank": rank,
+                    "candidate_rank": stage,
+                    "loss": loss_of(rank),
+                    "shared_tokens": overlap.shared["token"],
+                    "shared_lemmas": overlap.shared["lemma"],
+                    "top": ids[0] if ids else "",
+                    "top_is_parallel": bool(ids) and ids[0] in accepted - set(link.relevant),
+                    "rank_with_parallels": lenient,
+                }
+            )
+    return rows
+
+
+def add_texts(
+    rows: Sequence[dict[str, Any]], links: Sequence[GoldLink], index: CandidateIndex
+) -> None:
+    """Add to each row the words of the query, the relevant passage and the first hit.
+
+    Raises:
+        VerseError: A passage is not in the index.
+    """
+    ids = list(dict.fromkeys(row[key] for row in rows for key in ("relevant", "top") if row[key]))
+    passages = dict(zip(ids, index.passages(ids), strict=True))
+    words = {link.query.query_id: link.query.text for link in links}
+    for row in rows:
+        row["text"] = words[row["query_id"]]
+        row["relevant_text"] = passages[row["relevant"]].text
+        row["top_text"] = passages[row["top"]].text if row["top"] else ""
+
+
+def loss_rows(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """How many relevant passages each method lost where, and how many were parallels.
+
+    Args:
+        rows: From `error_rows`.
+        labels: The columns that name a method.
+    """
+    counts: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows:
+        key = tuple(row[label] for label in labels)
+        line = counts.setdefault(
+            key,
+            {
+                **dict(zip(labels, key, strict=True)),
+                "links": 0,
+                f"in_first_{GOOD}": 0,
+                "lost_in_first_stage": 0,
+                "ranked_low": 0,
+                "top_is_parallel": 0,
+            },
+        )
+        line["links"] += 1
+        line["lost_in_first_stage"] += row["loss"] == "first stage"
+        line["ranked_low"] += row["loss"] == "reranking"
+        line[f"in_first_{GOOD}"] += not row["loss"]
+        line["top_is_parallel"] += row["top_is_parallel"]
+    return list(counts.values())

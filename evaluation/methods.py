@@ -1,0 +1,85 @@
+"""What is evaluated: a reranker with its input, and the names that the paper gives to it."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from allusion_es.core.parameters import Settings
+from allusion_es.retrieval.generators import ALL
+from allusion_es.retrieval.ranker import Stages
+from allusion_es.retrieval.types import Field, Within
+
+ORACLE = "tesserae-wmd-oracle"
+"""Not a reranker, since it needs gold links: see `evaluation.oracle`."""
+
+PAPER_NAMES: Mapping[str, str] = {
+    "bow": "BOW",
+    "tfidf": "TfIdf",
+    "tesserae": "Tesserae",
+    "bow-emb": "BOW_emb",
+    "tfidf-emb": "TfIdf_emb",
+    "wmd": "WMD",
+    "soft-cosine-wordnet": "SC_wn",
+    "soft-cosine": "SC_emb",
+    ORACLE: "T+WMD",
+}
+"""The models of the paper's Table 2, in its order."""
+
+EXACT = 100
+"""Of a ranking of a whole collection, so many are exact; see `Candidates.wanted`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to rank the passages of a collection for a query.
+
+    Attributes:
+        reranker: Name of a reranker, or None for the first stage alone.
+        field: Which words are compared.
+        first_stage: Names of candidate generators; `("all",)` ranks the whole collection.
+        candidates: How many candidates the first stage hands on.
+        settings: Parameters of the reranker, as text.
+        label: What to call it; by default what it is.
+
+    Example:
+        >>> Method("soft-cosine", "lemma", settings={"soft-cosine": {"power": "3"}}).name
+        'soft-cosine.power=3'
+    """
+
+    reranker: str | None
+    field: Field = "lemma"
+    first_stage: tuple[str, ...] = (ALL,)
+    candidates: int = 500
+    settings: Settings = dataclasses.field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """The label; or the reranker with what was set; or the first stage, if nothing reranks."""
+        if self.label:
+            return self.label
+        base = self.reranker or "+".join(self.first_stage)
+        changed = [
+            f"{name if plugin == base else f'{plugin}.{name}'}={value}"
+            for plugin, values in sorted(self.settings.items())
+            for name, value in sorted(values.items())
+        ]
+        return ".".join([base, *changed])
+
+    @property
+    def whole(self) -> bool:
+        """Whether every passage of the collection is a candidate."""
+        return self.first_stage == (ALL,)
+
+    def stages(self, depth: int, within: Within) -> Stages:
+        """The stages that rank `depth` passages; all candidates, where there are more."""
+        return Stages(
+            generators=self.first_stage,
+            fields=(self.field,),
+            candidates=self.candidates,
+            reranker=self.reranker,
+            settings=self.settings,
+            within=within,
+            top=depth if self.whole else max(depth, self.candidates),
+            exact=min(EXACT, depth) if self.whole else None,
+        )

@@ -1,0 +1,158 @@
+"""Runs of many methods: computed in several processes, kept, and resumed where they stopped."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from allusion_es.core.errors import AllusionError, IndexDamagedError, UsageError
+from allusion_es.core.progress import Progress, silent
+from allusion_es.evaluation.methods import Method
+from allusion_es.evaluation.run_cache import run_folder
+from allusion_es.evaluation.runs import Found, load_run, save_run
+from allusion_es.evaluation.work import Piece, Task, Worker
+
+Wanted = tuple[Method, int]
+"""A method, and the number of the query set that it answers."""
+
+_QUERIES = 64
+"""Queries in a piece: what is lost, at most, for each process that is killed."""
+
+
+def compute_runs(
+    task: Task,
+    wanted: Sequence[Wanted],
+    *,
+    workers: int = 1,
+    folder: Path | None = None,
+    progress: Progress = silent,
+) -> Iterator[dict[str, Found]]:
+    """The run of each method, in the order of `wanted`.
+
+    What is missing is computed first, in pieces; each is kept as soon as it is done, so that a
+    run that was interrupted goes on where it stopped. Then runs are read one by one, so that
+    only one of them is in memory.
+
+    Args:
+        task: What is asked.
+        wanted: The methods and their query sets.
+        workers: Processes that compute; 1 computes in this one.
+        folder: Where runs are kept; None keeps none.
+        progress: Shown while pieces are computed.
+
+    Raises:
+        UsageError: `workers` is below 1.
+        AllusionError: As `Ranker` and the index raise; or a process died.
+    """
+    if workers < 1:
+        raise UsageError(f"workers must be at least 1, not {workers}")
+    with contextlib.ExitStack() as stack:
+        root = folder or Path(stack.enter_context(TemporaryDirectory(prefix="allusion-es-")))
+        fingerprint = task.open_index().fingerprint
+        places = [
+            _pieces(task, method, number, run_folder(root, task, fingerprint, method, number))
+            for method, number in wanted
+        ]
+        missing = {path: piece for pieces in places for path, piece in pieces if not _sound(path)}
+        done = _in_processes(task, missing, workers) if workers > 1 else _here(task, missing)
+        for path, found in progress(done, "Evaluating", len(missing)):
+            save_run(path, found)
+        for pieces in places:
+            yield {query: found for path, _ in pieces for query, found in load_run(path).items()}
+
+
+def _pieces(task: Task, method: Method, number: int, folder: Path) -> list[tuple[Path, Piece]]:
+    size = len(task.sets[number].queries)
+    return [
+        (
+            folder / f"{first // _QUERIES:06d}.run",
+            Piece(method, number, first, min(first + _QUERIES, size)),
+        )
+        for first in range(0, size, _QUERIES)
+    ]
+
+
+def _sound(path: Path) -> bool:
+    """Whether a piece is there; a damaged one is removed, to be made again."""
+    try:
+        load_run(path)
+    except OSError:
+        return False
+    except IndexDamagedError:
+        path.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _here(task: Task, missing: dict[Path, Piece]) -> Iterator[tuple[Path, dict[str, Found]]]:
+    worker = Worker(task) if missing else None
+    for path, piece in missing.items():
+        assert worker is not None
+        yield path, worker.do(piece)
+
+
+def _in_processes(
+    task: Task, missing: dict[Path, Piece], workers: int
+) -> Iterator[tuple[Path, dict[str, Found]]]:
+    if not missing:
+        return
+    # One thread each: processes that each use all processors slow each other down.
+    with (
+        _environment("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+        ProcessPoolExecutor(
+            min(workers, len(missing)), multiprocessing.get_context("spawn"), _start, (task,)
+        ) as pool,
+    ):
+        futures = {pool.submit(_do, piece): path for path, piece in missing.items()}
+        try:
+            for future in as_completed(futures):
+                yield futures.pop(future), future.result()
+        except BrokenProcessPool as error:
+            raise AllusionError(
+                "a process of the evaluation ended before its work was done (out of memory?); "
+                "what was done is kept: run it again, with fewer --workers"
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _environment(*names: str) -> Iterator[None]:
+    """Set variables to 1 for processes that are started meanwhile, where they are not set."""
+    new = [name for name in names if name not in os.environ]
+    os.environ.update(dict.fromkeys(new, "1"))
+    try:
+        yield
+    finally:
+        for name in new:
+            del os.environ[name]
+
+
+_worker: Worker | None = None
+
+
+def _start(task: Task) -> None:
+    global _worker
+    # Ctrl-C is for the parent, which then lets its workers go.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker = Worker(task)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _do(piece: Piece) -> dict[str, Found]:
+    assert _worker is not None
+    return _worker.do(piece)

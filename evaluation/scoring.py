@@ -1,0 +1,179 @@
+"""From runs and gold links to figures: measures by group, with intervals."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.measures import Judged, Measure, judge, macro_mean, mean
+from allusion_es.evaluation.runs import Run
+from allusion_es.evaluation.statistics import Comparison, bootstrap_interval, compare
+
+MACRO = "all, mean of works"
+"""Name of the group in which each work counts alike."""
+
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A method's run as measures see it; both lists run parallel to the gold links.
+
+    Attributes:
+        labels: What is printed before the figures, such as method and input.
+        judged: Ranks of the relevant passages.
+        staged: Their ranks in the first stage.
+        candidates: How many candidates there were at most; None where all passages were.
+    """
+
+    labels: Mapping[str, str]
+    judged: tuple[Judged, ...]
+    staged: tuple[Judged, ...]
+    candidates: int | None
+
+    @property
+    def name(self) -> str:
+        """All labels in one."""
+        return " ".join(self.labels.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How runs are turned into figures.
+
+    Attributes:
+        measures: Which figures.
+        resamples: For confidence intervals, how often queries are drawn; 0 for no intervals.
+        level: How often an interval holds the true mean.
+        seed: Of the draws.
+    """
+
+    measures: tuple[Measure, ...]
+    resamples: int = 2_000
+    level: float = 0.95
+    seed: int = 0
+
+
+def score_run(
+    run: Run, links: Sequence[GoldLink], labels: Mapping[str, str], candidates: int | None
+) -> Scored:
+    """Judge a run; a query that it lacks counts as one without hits.
+
+    Args:
+        run: The run.
+        links: The gold links.
+        labels: See `Scored.labels`.
+        candidates: See `Scored.candidates`.
+    """
+    judged, staged = [], []
+    for link in links:
+        found = run.get(link.query.query_id)
+        if found is None:
+            empty = Judged((), len(link.relevant))
+            judged.append(empty)
+            staged.append(empty)
+            continue
+        final = judge(found.ranking.ids, link.relevant)
+        judged.append(final)
+        ranks = sorted(int(found.stage_ranks[rank - 1]) for rank in final.ranks)
+        staged.append(Judged(tuple(ranks), final.relevant))
+    return Scored(labels, tuple(judged), tuple(staged), candidates)
+
+
+def query_groups(links: Sequence[GoldLink]) -> list[str]:
+    """What queries are resampled by: the verse that they are from, or the work, or themselves.
+
+    Example:
+        >>> from allusion_es.retrieval.types import Query
+        >>> query_groups([GoldLink(Query("lux", "q1"), ("Gen.1.3",), author="Bernard"),
+        ...               GoldLink(Query("lux", "q2"), ("Gen.1.3",))])
+        ['work Bernard', 'query q2']
+    """
+    return [
+        f"verse {link.source_ids[0]}"
+        if link.source_ids
+        else f"work {link.work}"
+        if link.work
+        else f"query {link.query.query_id}"
+        for link in links
+    ]
+
+
+def score_rows(
+    scored: Iterable[Scored], links: Sequence[GoldLink], scoring: Scoring
+) -> list[dict[str, Any]]:
+    """One row for each method and group of links: labels, group, queries, figures from 0 to 100.
+
+    Groups are the link types, all links, and all links with each work counting alike, where
+    there are several of each. `candidate_recall` is the share of queries with a relevant
+    passage among the candidates: the most that a reranker could find.
+    """
+    parts = link_groups(links)
+    clusters = query_groups(links)
+    rows = []
+    for one in scored:
+        for group, members in parts.items():
+            row: dict[str, Any] = {**one.labels, "group": group, "queries": len(members)}
+            judged = [one.judged[number] for number in members]
+            for measure in scoring.measures:
+                values = [measure(each) for each in judged]
+                row[measure.name] = _percent(mean(values))
+                if scoring.resamples:
+                    low, high = bootstrap_interval(
+                        values,
+                        [clusters[number] for number in members],
+                        seed=scoring.seed,
+                        resamples=scoring.resamples,
+                        level=scoring.level,
+                    )
+                    row[f"{measure.name}_low"] = _percent(low)
+                    row[f"{measure.name}_high"] = _percent(high)
+            row["candidate_recall"] = _percent(mean([float(bool(j.ranks)) for j in judged]))
+            rows.append(row)
+        rows += _macro_row(one, links, scoring)
+    return rows
+
+
+def link_groups(links: Sequence[GoldLink]) -> dict[str, list[int]]:
+    """Numbers of the links of each type, where there are several, and of all."""
+    groups: dict[str, list[int]] = {}
+    for number, link in enumerate(links):
+        groups.setdefault(link.type or "untyped", []).append(number)
+    if len(groups) == 1:
+        groups = {}
+    return {**groups, "all": list(range(len(links)))}
+
+
+def compare_methods(
+    scored: Sequence[Scored], links: Sequence[GoldLink], measure: Measure, scoring: Scoring
+) -> list[Comparison]:
+    """Every pair of methods by one measure; see `statistics.compare`."""
+    values = {one.name: [measure(judged) for judged in one.judged] for one in scored}
+    return compare(
+        values,
+        query_groups(links),
+        seed=scoring.seed,
+        resamples=scoring.resamples or 2_000,
+        level=scoring.level,
+    )
+
+
+def _macro_row(one: Scored, links: Sequence[GoldLink], scoring: Scoring) -> list[dict[str, Any]]:
+    works = [link.work for link in links]
+    if len(set(works)) < 2 or not all(works):
+        return []
+
+    def macro(value: Callable[[Judged], float]) -> float:
+        return _percent(macro_mean([value(judged) for judged in one.judged], works))
+
+    row: dict[str, Any] = {**one.labels, "group": MACRO, "queries": len(links)}
+    for measure in scoring.measures:
+        row[measure.name] = macro(measure)
+        if scoring.resamples:
+            row[f"{measure.name}_low"] = row[f"{measure.name}_high"] = None
+    row["candidate_recall"] = macro(lambda judged: float(bool(judged.ranks)))
+    return [row]
+
+
+def _percent(value: float) -> float:
+    return round(100 * value, _DIGITS)

@@ -1,10 +1,8 @@
 """Vectors of texts that were learned from known citations: what cites what lies close."""
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -12,103 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, ArrayFile, save_arrays
+from allusion_es.core.arrays import Array, ArrayFile
 from allusion_es.core.errors import InputError, SettingsMismatchError
 from allusion_es.language.analysis import AnalysisSettings
+from allusion_es.language.citation_file import FORMAT, KIND
 from allusion_es.language.word_parts import Word, WordParts, find_rows, lemma_key
-
-KIND = "citation vectors"
-FORMAT = 1
-"""Raised whenever the file changes in a way that older programs cannot read."""
 
 CONTEXT = 0.5
 """How much the words around a query count beside its own."""
 
 _TOGETHER = 20_000
 _FEW = 2_000
-_LARGEST = 127
+_KEPT = 100_000
+"""Words whose vectors are kept in memory, about as many as a large collection has."""
+
 _REMAKE = "make it again with 'allusion-es learn', or install allusion-es again"
 
 Singles = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class CitationTable:
-    """What training learns.
-
-    Attributes:
-        keys: Which token, lemma or gram each row stands for (`word_parts`), ascending, shape (n,).
-        rows: Their vectors, shape (n, dimension), float32.
-        lemma_keys: Lemmas that have a weight, ascending, shape (m,).
-        lemma_weights: `exp(b) idf` of each, shape (m,), float32.
-        unknown_weight: The weight of any other lemma.
-    """
-
-    keys: NDArray[np.int64]
-    rows: Singles
-    lemma_keys: NDArray[np.int64]
-    lemma_weights: Singles
-    unknown_weight: float
-
-
-def save_citation_vectors(
-    path: Path, table: CitationTable, settings: AnalysisSettings, about: Mapping[str, Any]
-) -> str:
-    """Write a table with one byte a number and a scale a row, whole or not at all.
-
-    Args:
-        path: The file.
-        table: What was learned.
-        settings: How the texts were analysed; others cannot use it.
-        about: What it was learned from, as JSON.
-
-    Returns:
-        The model's name: it names the content, so no two models have the same.
-
-    Raises:
-        StorageError: The file cannot be written.
-    """
-    numbers, scales = to_bytes(table.rows)
-    arrays: dict[str, Array] = {
-        "keys": table.keys,
-        "rows": numbers,
-        "scales": scales,
-        "lemma_keys": table.lemma_keys,
-        "lemma_weights": table.lemma_weights,
-    }
-    meta = {
-        "kind": KIND,
-        "format": FORMAT,
-        "settings": asdict(settings),
-        "unknown_weight": table.unknown_weight,
-        "about": dict(about),
-    }
-    digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
-    for array in arrays.values():
-        digest.update(np.ascontiguousarray(array).data)
-    name = digest.hexdigest()[:16]
-    save_arrays(path, {**meta, "name": name}, arrays)
-    return name
-
-
-def to_bytes(rows: Singles) -> tuple[NDArray[np.int8], Singles]:
-    """Vectors as whole numbers from -127 to 127, and what to multiply each row by.
-
-    Args:
-        rows: Shape (n, dimension).
-
-    Returns:
-        Shapes (n, dimension) and (n,).
-
-    Example:
-        >>> numbers, scales = to_bytes(np.array([[0.5, -1.0], [0.0, 0.0]], dtype=np.float32))
-        >>> numbers.tolist(), scales.round(4).tolist()
-        ([[64, -127], [0, 0]], [0.007899999618530273, 0.0])
-    """
-    largest = np.abs(rows).max(axis=1, initial=0.0).astype(np.float64)
-    steps = np.divide(_LARGEST, largest, out=np.zeros(len(rows)), where=largest > 0)
-    numbers = np.rint(rows * steps[:, None]).astype(np.int8)
-    return numbers, (largest / _LARGEST).astype(np.float32)
 
 
 class CitationVectors:
@@ -153,30 +71,36 @@ class CitationVectors:
         self._lemma_weights = file.load("lemma_weights")
         self.dimension: int = self._rows.shape[1]
         self.path = path
+        self._kept_places: dict[Word, int] = {}
+        self._kept = np.zeros((0, self.dimension), dtype=np.float32)
 
     def __len__(self) -> int:
         """How many tokens, lemmas and grams it has."""
         return len(self._keys)
 
-    def check(self, settings: AnalysisSettings, index: str) -> None:
+    def fits(self, settings: AnalysisSettings) -> bool:
+        """Whether they were learned from texts that were analysed like this."""
+        return self.settings == settings
+
+    def check(self, settings: AnalysisSettings) -> None:
         """Refuse to work on words that come from another analysis.
 
         Args:
-            settings: How an index was analysed.
-            index: Its name, for the message.
+            settings: How an index is analysed.
 
         Raises:
             SettingsMismatchError: It is not how the texts were analysed that this is learned from.
         """
+        if self.fits(settings):
+            return
         mine, other = asdict(self.settings), asdict(settings)
-        changed = [f"{key} {mine[key]!r}" for key in mine if mine[key] != other[key]]
-        if changed:
-            theirs = ", ".join(repr(other[key]) for key in mine if mine[key] != other[key])
-            raise SettingsMismatchError(
-                f"citation vectors {self.name} were learned with {', '.join(changed)}, but index "
-                f"{index!r} was built with {theirs}; learn others with 'allusion-es learn', or "
-                "build the index with --no-learned-links"
-            )
+        changed = [
+            f"{key} {mine[key]!r} (here {other[key]!r})" for key in mine if mine[key] != other[key]
+        ]
+        raise SettingsMismatchError(
+            f"citation vectors {self.name} were learned with {', '.join(changed)}; learn others "
+            "with 'allusion-es learn', or build the index with --no-learned-links"
+        )
 
     def word_vectors(self, words: Sequence[Word]) -> Singles:
         """`w(lemma) v(word)` of each word, shape (len(words), dimension); zeros if unknown."""
@@ -193,6 +117,26 @@ class CitationVectors:
                 result[filled] = np.add.reduceat(values, parts.offsets[filled], axis=0)
         result *= self.word_weights(words)[:, None]
         return result
+
+    def known_word_vectors(self, words: Sequence[Word]) -> Singles:
+        """What `word_vectors` gives, kept for the next time, since texts repeat their words.
+
+        Args:
+            words: Each once.
+        """
+        new = [word for word in words if word not in self._kept_places]
+        if len(self._kept_places) + len(new) > _KEPT:
+            self._kept_places.clear()
+            new = list(words)
+        if new:
+            first, size = len(self._kept_places), len(self._kept_places) + len(new)
+            if size > len(self._kept):
+                grown = np.zeros((size + size // 2, self.dimension), dtype=np.float32)
+                grown[:first] = self._kept[:first]
+                self._kept = grown
+            self._kept[first:size] = self.word_vectors(new)
+            self._kept_places.update(zip(new, range(first, size), strict=True))
+        return self._kept[[self._kept_places[word] for word in words]]
 
     def word_weights(self, words: Sequence[Word]) -> Singles:
         """`w(lemma)` of each word, shape (len(words),)."""
@@ -235,7 +179,7 @@ class CitationVectors:
             codes += counts
             roots += [math.sqrt(count) for count in counts.values()]
             offsets.append(len(codes))
-        vectors = self.word_vectors(list(numbers))
+        vectors = self.known_word_vectors(list(numbers))
         weights = np.array(roots, dtype=np.float32)
         if len(texts) > _FEW:
             return unit(_product(weights, np.array(codes), np.array(offsets), vectors))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from allusion_es.core.parameters import check_range
 from allusion_es.core.progress import Progress, silent
-from allusion_es.language.citation_vectors import CitationTable
+from allusion_es.language.citation_file import CitationTable
 from allusion_es.language.vectors import WordVectors
 from allusion_es.language.word_parts import lemma_key
 from allusion_es.learning.adam import Adam
@@ -54,11 +54,11 @@ class Training:
     dimension: int = 256
     epochs: int = 5
     batch: int = 512
-    temperature: float = 0.1
+    temperature: float = 0.09
     rate: float = 0.004
     crop: float = 0.7
-    shortest: int = 8
-    longest: int = 40
+    shortest: int = 10
+    longest: int = 42
     dropout: float = 0.1
     negatives: int = 2
     popularity: float = 0.3

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from allusion_es.language.analysis import Analysis
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.reranking import Candidates, Collection, Reranker
-from allusion_es.retrieval.texts import code_texts
+from allusion_es.retrieval.texts import CodedTexts, code_texts
 from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, TermStatistics
 
 
@@ -30,6 +30,15 @@ class TrialCollection(Collection):
     def vectors(self) -> WordVectors | None:
         """See `Collection.vectors`."""
         return self._vectors
+
+    @property
+    def citations(self) -> None:
+        """None: words on trial have no citations."""
+        return None
+
+    def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
+        """Tokens and lemmas are the same words."""
+        return code_texts([self._texts[int(identifier)] for identifier in ids])
 
     def memory(self, name: str) -> dict[str, float]:
         """Nothing is remembered, since the ids of trial candidates are only their numbers."""

@@ -1,4 +1,4 @@
-"""Passages with their words, ready to be indexed."""
+"""Passages and queries with their words."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import Analyser, Analysis
+from allusion_es.retrieval.types import AnalysedQuery, Query
+
+WINDOW = 20
+"""Words before and after a query that say what it speaks of; further ones mislead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +37,23 @@ def analyse_passages(passages: Iterable[Passage], analyser: Analyser) -> Iterato
             except InputError as error:
                 raise InputError(f"passage {passage.id}: {error}") from error
         yield AnalysedPassage(passage, analysis)
+
+
+def analyse_query(query: Query, analyser: Analyser) -> AnalysedQuery:
+    """A query with its words, and those of its window if there are words around it.
+
+    Example:
+        >>> analyse_query(Query("dixit", before="Deus"), Analyser()).window.tokens
+        ('deus', 'dixit')
+    """
+    own = analyser.analyse(query.text)
+    if not (query.before.strip() or query.after.strip()):
+        return AnalysedQuery(query, own)
+    before, after = analyser.analyse(query.before), analyser.analyse(query.after)
+    parts = ((before, slice(-WINDOW, None)), (own, slice(None)), (after, slice(WINDOW)))
+    window = Analysis(
+        tuple(word for analysis, part in parts for word in analysis.tokens[part]),
+        tuple(word for analysis, part in parts for word in analysis.lemmas[part]),
+        (),
+    )
+    return AnalysedQuery(query, own, window)

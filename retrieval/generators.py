@@ -10,6 +10,7 @@ from allusion_es.core.errors import UsageError
 from allusion_es.core.latest import Latest
 from allusion_es.core.plugins import load_plugin
 from allusion_es.language.vectors import mean_vectors
+from allusion_es.language.word_parts import Word
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchRequest, Within
 
@@ -146,6 +147,52 @@ class AllPassages:
             return Ranking(ids, np.ones(len(ids)))
 
         return [self._latest.get(everything, index, within)] * len(queries)
+
+
+class Citations:
+    """Cosine of citation vectors, learned from how texts cite passages.
+
+    The query's vector is that of its words, and half that of its window beside it.
+    """
+
+    def rank(
+        self,
+        queries: Sequence[AnalysedQuery],
+        index: CandidateIndex,
+        field: Field,
+        size: int,
+        within: Within,
+    ) -> list[Ranking]:
+        """See `CandidateGenerator.rank`; the field makes no difference.
+
+        Raises:
+            UsageError: The index was built without citation vectors.
+        """
+        vectors = index.citations
+        if vectors is None:
+            raise UsageError(
+                f"index {index.name!r} has no citation vectors, which citations needs; rebuild it "
+                "without --no-learned-links or choose another --first-stage"
+            )
+        requests = {}
+        for number, query in enumerate(queries):
+            vector = vectors.query_vector(*citing_words(query))
+            if vector.any():
+                requests[number] = SearchRequest(
+                    "citations", field, size, vector=vector, within=within
+                )
+        found = index.search(list(requests.values()))
+        rankings = dict(zip(requests, found, strict=True))
+        return [rankings.get(number, Ranking.empty()) for number in range(len(queries))]
+
+
+def citing_words(query: AnalysedQuery) -> tuple[list[Word], list[Word]]:
+    """The words of a query and of its window, as citation vectors take them."""
+    parts = (query.analysis, query.window)
+    own, window = (
+        list(zip(part.tokens, part.lemmas, strict=True)) if part else [] for part in parts
+    )
+    return own, window
 
 
 def searched_words(words: Sequence[str], index: CandidateIndex, field: Field) -> dict[str, int]:

@@ -11,12 +11,14 @@ from allusion_es.corpora.packages import FLORET, VULGATE, fetch
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.vulgate import read_vulgate
 from allusion_es.language.analysis import Analyser
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.floret import Floret
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.analysed import AnalysedPassage, analyse_passages
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.local_build import build_local
+from allusion_es.retrieval.models import Models
 from allusion_es.retrieval.names import check_name
 
 VULGATE_NAME = "vulgate"
@@ -37,6 +39,8 @@ class BuildOptions:
         vectors: Give words and passages their vectors.
         k1: BM25's term-frequency saturation, above 0.
         b: BM25's length normalisation, from 0 to 1.
+        learned_links: Give passages citation vectors; by default where those that come with the
+            program fit the analysis.
     """
 
     lemmatiser: str = "simplemma"
@@ -44,6 +48,7 @@ class BuildOptions:
     vectors: bool = True
     k1: float = 1.2
     b: float = 0.75
+    learned_links: bool | None = None
 
 
 def default_vectors() -> WordVectors:
@@ -62,6 +67,7 @@ class Library:
     def __init__(self, folder: Path | None = None, progress: Progress = silent) -> None:
         self.folder = data_dir(folder)
         self._progress = progress
+        self._models = Models(self.folder)
 
     def names(self) -> list[str]:
         """Names of the indexes that are there, sorted."""
@@ -87,7 +93,7 @@ class Library:
         if name == VULGATE_NAME and not path.exists():
             self.build(name, self.vulgate())
         try:
-            return LocalIndex(path, self.vectors)
+            return LocalIndex(path, self.vectors, self.citations)
         except IndexMissingError as error:
             there = ", ".join(self.names()) or "none yet"
             raise IndexMissingError(f"{error}; there are: {there}") from error
@@ -114,15 +120,19 @@ class Library:
 
     def prepare(
         self, passages: Iterable[Passage], options: BuildOptions
-    ) -> tuple[Iterator[AnalysedPassage], IndexSettings, WordVectors | None]:
+    ) -> tuple[
+        Iterator[AnalysedPassage], IndexSettings, WordVectors | None, CitationVectors | None
+    ]:
         """What it takes to build an index of either kind.
 
         Returns:
-            The passages with their words, the settings to save with them, and word vectors.
+            The passages with their words, the settings to save with them, word vectors, and
+            citation vectors.
 
         Raises:
             UsageError: k1 or b is out of range.
             PluginError: There is no such lemmatiser.
+            SettingsMismatchError: Citation vectors are asked for, and do not fit the analysis.
         """
         if not (0 < options.k1 <= _MAX_K1 and 0 <= options.b <= 1):
             raise UsageError(
@@ -132,13 +142,24 @@ class Library:
         analyser = Analyser(options.lemmatiser, options.stop_words)
         vectors = self.vectors() if options.vectors else None
         name = vectors.name if vectors else ""
-        settings = IndexSettings(analyser.settings, name, options.k1, options.b)
-        return analyse_passages(passages, analyser), settings, vectors
+        citations = self._models.fitting(analyser.settings, options.learned_links)
+        settings = IndexSettings(
+            analyser.settings,
+            name,
+            options.k1,
+            options.b,
+            citations.name if citations else "",
+        )
+        return analyse_passages(passages, analyser), settings, vectors, citations
 
     def vulgate(self) -> Iterator[Passage]:
         """The verses of the Vulgate, fetched first where they are missing."""
         path = fetch(VULGATE, self.folder, self._progress)
         yield from self._progress(read_vulgate(path), "Indexing the Vulgate", _VERSES)
+
+    def citations(self, name: str) -> CitationVectors:
+        """The citation vectors of that name; see `models.Models.open`."""
+        return self._models.open(name)
 
     def vectors(self) -> WordVectors:
         """The default word vectors, fetched first where they are missing."""

@@ -12,14 +12,20 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Array, save_arrays
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.passage import Passage
+from allusion_es.language.citation_file import to_bytes
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
+from allusion_es.language.word_parts import Word
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.types import FIELDS
 from allusion_es.retrieval.weighting import idf
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the saved index changes in a way that older programs cannot read."""
+
+READABLE = (1, FORMAT)
+"""Formats that this program reads; 1 has no citation vectors."""
 
 FACETS = ("book", "testament", "work")
 """The properties of passages that searches can be restricted by."""
@@ -30,6 +36,7 @@ def build_local(
     passages: Iterable[AnalysedPassage],
     settings: IndexSettings,
     vectors: WordVectors | None = None,
+    citations: CitationVectors | None = None,
 ) -> int:
     """Build an index and write it to `path`, whole or not at all.
 
@@ -38,6 +45,7 @@ def build_local(
         passages: In canonical order.
         settings: How the passages were analysed; saved with the index.
         vectors: Word vectors for nearest neighbours and rerankers, or None.
+        citations: What gives each passage a vector of its own, or None.
 
     Returns:
         How many passages the index holds.
@@ -57,7 +65,10 @@ def build_local(
         "passages": len(texts.ids),
         "facets": {name: list(values) for name, values in texts.facets.items()},
     }
-    save_arrays(path, meta, texts.arrays(vectors))
+    arrays = texts.arrays(vectors)
+    if citations is not None:
+        arrays["citation_vectors"] = to_bytes(citations.text_vectors(texts.texts()))[0]
+    save_arrays(path, meta, arrays)
     return len(texts.ids)
 
 
@@ -88,6 +99,13 @@ class _Collected:
             self._facet_codes[name].append(known.setdefault(value, len(known)))
         self._records += encode_record(passage)
         self._record_offsets.append(len(self._records))
+
+    def texts(self) -> list[list[Word]]:
+        """Tokens and lemmas of each passage."""
+        words = list(self._numbers)
+        tokens, lemmas = ([words[code] for code in self._codes[field]] for field in FIELDS)
+        both = list(zip(tokens, lemmas, strict=True))
+        return [both[start:end] for start, end in pairwise(self._offsets)]
 
     def arrays(self, vectors: WordVectors | None) -> dict[str, Array]:
         """All arrays of the index; words are numbered in alphabetical order."""

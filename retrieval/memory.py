@@ -6,6 +6,7 @@ from pathlib import Path
 
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import Analyser
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
@@ -13,12 +14,17 @@ from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.local_build import build_local
 
 
-def index_texts(texts: Mapping[str, str], vectors: WordVectors | None = None) -> LocalIndex:
+def index_texts(
+    texts: Mapping[str, str],
+    vectors: WordVectors | None = None,
+    citations: CitationVectors | None = None,
+) -> LocalIndex:
     """An in-process index of `texts` (passage id to text) that leaves no file behind.
 
     Args:
         texts: At least one text.
         vectors: Word vectors for nearest neighbours and rerankers, or None.
+        citations: Citation vectors for the same, or None.
 
     Example:
         >>> len(index_texts({"Gen.1.1": "In principio creavit Deus"}))
@@ -29,8 +35,16 @@ def index_texts(texts: Mapping[str, str], vectors: WordVectors | None = None) ->
         Passage(identifier, text, order=order)
         for order, (identifier, text) in enumerate(texts.items())
     ]
-    settings = IndexSettings(analyser.settings, vectors.name if vectors else "")
+    settings = IndexSettings(
+        analyser.settings,
+        vectors.name if vectors else "",
+        citations=citations.name if citations else "",
+    )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "texts.idx"
-        build_local(path, analyse_passages(passages, analyser), settings, vectors)
-        return LocalIndex(path, (lambda: vectors) if vectors else None)
+        build_local(path, analyse_passages(passages, analyser), settings, vectors, citations)
+        return LocalIndex(
+            path,
+            (lambda: vectors) if vectors else None,
+            (lambda _: citations) if citations else None,
+        )

@@ -10,6 +10,7 @@ import numpy as np
 from allusion_es.core.errors import SettingsMismatchError
 from allusion_es.core.parameters import Settings
 from allusion_es.language.analysis import Analyser
+from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.explain import first_stage_contributions
 from allusion_es.retrieval.generators import MAX_WORDS
 from allusion_es.retrieval.index import CandidateIndex
@@ -122,7 +123,7 @@ class Retriever:
         two collections; an iterator is read batch by batch, and each of its queries stands alone.
         """
         analysed: Iterable[AnalysedQuery] = (
-            AnalysedQuery(query, self.analyser.analyse(query.text)) for query in queries
+            analyse_query(query, self.analyser) for query in queries
         )
         frequencies = None
         if isinstance(queries, Sequence):

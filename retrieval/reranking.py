@@ -13,6 +13,7 @@ from allusion_es.core.errors import UsageError
 from allusion_es.core.latest import Latest
 from allusion_es.core.parameters import Settings, make_plugin
 from allusion_es.core.plugins import load_plugin
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.texts import CodedTexts
@@ -83,6 +84,15 @@ class Collection:
     def vectors(self) -> WordVectors | None:
         """The word vectors that the index was built with, if any."""
         return self._index.vectors
+
+    @property
+    def citations(self) -> CitationVectors | None:
+        """The citation vectors that the passages were given, if any."""
+        return self._index.citations
+
+    def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
+        """The words of candidates in the field that `Candidates.texts` does not show."""
+        return self._index.texts(field, ids)
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """Document and collection frequencies of `words`, shape (len(words),)."""

@@ -37,10 +37,17 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class AnalysedQuery:
-    """A query with its words: `words("token")` and `words("lemma")` run in parallel."""
+    """A query with its words: `words("token")` and `words("lemma")` run in parallel.
+
+    Attributes:
+        query: As the user gave it.
+        analysis: Its words.
+        window: These with some of those before and after them; None where there are none.
+    """
 
     query: Query
     analysis: Analysis
+    window: Analysis | None = None
 
     def words(self, field: Field) -> tuple[str, ...]:
         """The query's tokens or lemmas, in order, repetitions kept."""
@@ -64,15 +71,15 @@ class SearchRequest:
     """One search of one field.
 
     Attributes:
-        kind: `bm25` and `tfidf` use `words`; `knn` uses `vector`.
-        field: The field that is searched.
+        kind: `bm25` and `tfidf` use `words`; `knn` and `citations` use `vector`.
+        field: The field that is searched; `citations` knows but one.
         words: How often each word occurs in the query.
         vector: Unit vector of the query, shape (dimension,), or None.
         size: How many passages to return at most.
         within: Which passages may be returned.
     """
 
-    kind: Literal["bm25", "tfidf", "knn"]
+    kind: Literal["bm25", "tfidf", "knn", "citations"]
     field: Field
     size: int
     words: Mapping[str, int] = dataclasses.field(default_factory=dict)

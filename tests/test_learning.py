@@ -14,8 +14,8 @@ from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.progress import silent
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.language.analysis import Analyser
+from allusion_es.language.citation_file import save_citation_vectors as save
 from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citation_vectors import save_citation_vectors as save
 from allusion_es.language.word_parts import WordParts, gram_keys, lemma_key, token_key
 from allusion_es.learning.adam import Adam
 from allusion_es.learning.contrast import Batch, Parameters, gradient
@@ -36,8 +36,8 @@ def _parameters(rng: np.random.Generator) -> tuple[Parameters, list[Any]]:
     parts = csr_array(rng.random((6, 9)) * (rng.random((6, 9)) < 0.6))
     made = Parameters(
         rng.normal(size=(9, 4)),  # type: ignore[arg-type]
-        rng.normal(size=3) * 0.1,
-        np.array([1.0, 2.0, 0.5]),  # type: ignore[arg-type]
+        rng.normal(size=3) * 0.1,  # type: ignore[arg-type]  # type: ignore[arg-type]
+        np.array([1.0, 2.0, 0.5]),
         parts,
         np.array([0, 1, 2, 0, 1, 2]),
     )

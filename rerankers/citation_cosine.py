@@ -1,0 +1,134 @@
+"""Cosine of citation vectors: does the query speak of the passage as citations of it do?"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from allusion_es.core.errors import UsageError
+from allusion_es.core.parameters import check_range
+from allusion_es.language.citation_vectors import CONTEXT, CitationVectors
+from allusion_es.language.word_parts import Word
+from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.retrieval.generators import citing_words
+from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
+from allusion_es.retrieval.types import AnalysedQuery, Field, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A text as a weighted sum of its distinct words' vectors, of unit length or zero."""
+
+    words: list[Word]
+    weights: Floats
+    vectors: Floats
+
+    def total(self) -> Floats:
+        return np.asarray(self.weights @ self.vectors)
+
+
+class CitationCosine:
+    """Cosine of vectors that were learned from how texts cite passages.
+
+    `cos(v(q) + c v(window), v(p))`, with `v(text) = sum over its distinct words of sqrt(tf)
+    w(lemma) v(word)` made unit length; see `language.citation_vectors`. The cosine is a sum over
+    pairs of words, which explain it. From -1 to 1; a text without known words scores 0.
+
+    Args:
+        context: c, how much the words around the query count; 0 leaves them out.
+
+    Raises:
+        UsageError: When scoring, where the index has no citation vectors.
+    """
+
+    name = "citation-cosine"
+
+    def __init__(self, context: float = CONTEXT) -> None:
+        check_range(self.name, "context", context, 0, 100)
+        self._context = context
+
+    def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
+        """See `Reranker.score`."""
+        vectors = _needed(collection)
+        asked = self._query(query, vectors).total()
+        found = vectors.text_vectors(_texts(candidates, collection)).astype(np.float64)
+        return np.asarray(found @ asked)
+
+    def explain(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> list[Explanation]:
+        """See `Reranker.explain`; words stand as tokens."""
+        vectors = _needed(collection)
+        asked = self._query(query, vectors)
+        return [
+            as_contributions(_pairs(asked, _unit(_sum(Counter(text), vectors))))
+            for text in _texts(candidates, collection)
+        ]
+
+    def notes(self, collection: Collection) -> Sequence[str]:
+        """Which vectors are used, and what they were learned from."""
+        vectors = collection.citations
+        if vectors is None:
+            return ()
+        return (
+            f"citation-cosine: citation vectors {vectors.name}, "
+            f"{vectors.about.get('links', '?')} links, context {self._context:g}",
+        )
+
+    def _query(self, query: AnalysedQuery, vectors: CitationVectors) -> _Sum:
+        own, window = citing_words(query)
+        parts = [_unit(_sum(Counter(own), vectors))]
+        if window and self._context > 0:
+            parts.append(_unit(_sum(Counter(window), vectors)))
+            parts[1].weights[:] *= self._context
+        return _unit(
+            _Sum(
+                [word for part in parts for word in part.words],
+                np.concatenate([part.weights for part in parts]),
+                np.concatenate([part.vectors for part in parts]),
+            )
+        )
+
+
+def _needed(collection: Collection) -> CitationVectors:
+    if collection.citations is None:
+        raise UsageError(
+            "the index has no citation vectors, which citation-cosine needs; rebuild it without "
+            "--no-learned-links or choose another reranker"
+        )
+    return collection.citations
+
+
+def _texts(candidates: Candidates, collection: Collection) -> list[list[Word]]:
+    """Tokens and lemmas of each candidate."""
+    other: Field = "lemma" if candidates.field == "token" else "token"
+    more = collection.texts(other, candidates.ranking.ids)
+    both = (candidates.texts, more) if other == "lemma" else (more, candidates.texts)
+    return [
+        list(zip(both[0].text(number), both[1].text(number), strict=True))
+        for number in range(len(candidates))
+    ]
+
+
+def _sum(counts: Counter[Word], vectors: CitationVectors) -> _Sum:
+    words = list(counts)
+    weights = np.sqrt(np.array(list(counts.values()), dtype=np.float64))
+    return _Sum(words, weights, vectors.known_word_vectors(words).astype(np.float64))
+
+
+def _unit(text: _Sum) -> _Sum:
+    length = float(np.linalg.norm(text.total()))
+    scale = 1 / length if length > 1e-6 else 0.0
+    return _Sum(text.words, text.weights * scale, text.vectors)
+
+
+def _pairs(asked: _Sum, found: _Sum) -> Parts:
+    """What each pair of tokens adds to the cosine."""
+    products = (asked.weights[:, None] * asked.vectors) @ (found.weights[:, None] * found.vectors).T
+    parts: Parts = {}
+    for (one, _), row in zip(asked.words, products.tolist(), strict=True):
+        for (other, _), value in zip(found.words, row, strict=True):
+            if value:
+                parts[one, other] = parts.get((one, other), 0.0) + value
+    return parts

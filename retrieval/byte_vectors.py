@@ -1,0 +1,63 @@
+"""Vectors with one byte a number, as both kinds of index keep them, and their cosines."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.language.citation_file import to_bytes
+
+Singles = NDArray[np.float32]
+Bytes = NDArray[np.int8]
+
+
+def byte_vector(vector: Singles) -> Bytes:
+    """A query's vector as an index compares it, shape (dimension,).
+
+    Example:
+        >>> byte_vector(np.array([0.6, -0.8], dtype=np.float32)).tolist()
+        [95, -127]
+    """
+    asked: Bytes = to_bytes(vector[None, :])[0][0]
+    return asked
+
+
+def server_cosines(cosines: NDArray[np.float64]) -> Singles:
+    """Cosines with the digits that are left of them on a server, same shape.
+
+    A server gives `(1 + cosine) / 2` in single precision.
+    """
+    scores = ((1 + cosines.astype(np.float32)) / 2).astype(np.float32)
+    return np.asarray(2 * scores.astype(np.float64) - 1, dtype=np.float32)
+
+
+class ByteVectors:
+    """The vectors of many passages.
+
+    Args:
+        rows: Shape (passages, dimension); zeros where a passage has none.
+
+    Attributes:
+        places: Those of the passages that have a vector.
+
+    Example:
+        >>> vectors = ByteVectors(np.array([[127, 0], [0, 0], [90, 90]], dtype=np.int8))
+        >>> vectors.places.tolist()
+        [0, 2]
+        >>> vectors.cosines(np.array([1, 0], dtype=np.float32)).round(4).tolist()
+        [1.0, 0.0, 0.707099974155426]
+    """
+
+    def __init__(self, rows: Bytes) -> None:
+        # Single precision holds every sum of products of bytes exactly, and is far faster.
+        self._rows: Singles = rows.astype(np.float32)
+        squares = np.einsum("ij,ij->i", self._rows, self._rows)
+        self._lengths = np.sqrt(squares.astype(np.float64))
+        self.places = np.flatnonzero(self._lengths)
+
+    def cosines(self, vector: Singles) -> Singles:
+        """The cosine of each passage with a query, shape (passages,)."""
+        asked = byte_vector(vector).astype(np.float32)
+        length = float(np.linalg.norm(asked.astype(np.float64)))
+        products = (self._rows @ asked).astype(np.float64)
+        divisors = self._lengths * length
+        cosines = np.divide(products, divisors, out=np.zeros(len(products)), where=divisors > 0)
+        return server_cosines(cosines)

@@ -1,0 +1,94 @@
+"""The citation vectors at hand: those that come with the program, and those learned here."""
+
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from allusion_es.core.errors import InputError
+from allusion_es.language.analysis import AnalysisSettings
+from allusion_es.language.citation_vectors import CitationVectors
+
+SUFFIX = ".citations"
+"""How the names of files with citation vectors end."""
+
+_SHIPPED = "patrologia.citations"
+
+
+class Models:
+    """The citation vectors of a data folder.
+
+    Args:
+        folder: The data folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "models"
+        self._open: dict[str, CitationVectors] = {}
+        self._looked = False
+
+    def shipped(self) -> CitationVectors | None:
+        """Those that come with the program, if they do."""
+        if not self._looked:
+            self._looked = True
+            with as_file(files("allusion_es.language") / _SHIPPED) as path:
+                if path.exists():
+                    self._shipped: CitationVectors | None = CitationVectors(path)
+                else:
+                    self._shipped = None
+        return self._shipped
+
+    def path(self, name: str) -> Path:
+        """Where those of that name lie if they were learned here."""
+        return self.folder / f"{name}{SUFFIX}"
+
+    def open(self, name: str) -> CitationVectors:
+        """Those of that name.
+
+        Raises:
+            InputError: They are not here; or the file is not what it should be.
+            IndexDamagedError: The file is damaged.
+        """
+        shipped = self.shipped()
+        if shipped is not None and shipped.name == name:
+            return shipped
+        found = self._open.get(name)
+        if found is None:
+            found = self._open[name] = self._read(name)
+        return found
+
+    def fitting(self, settings: AnalysisSettings, wanted: bool | None) -> CitationVectors | None:
+        """Those that come with the program, for an index that is analysed like this.
+
+        Args:
+            settings: How its texts are analysed.
+            wanted: Whether there must be some; None for where they fit.
+
+        Raises:
+            InputError: Some are wanted, and none come with the program.
+            SettingsMismatchError: Some are wanted, and do not fit.
+        """
+        if wanted is False:
+            return None
+        shipped = self.shipped()
+        if wanted:
+            if shipped is None:
+                raise InputError(
+                    "no citation vectors come with this installation; learn some with "
+                    "'allusion-es learn', or leave --learned-links out"
+                )
+            shipped.check(settings)
+        return shipped if shipped is not None and shipped.fits(settings) else None
+
+    def _read(self, name: str) -> CitationVectors:
+        path = self.path(name)
+        if not path.exists():
+            raise InputError(
+                f"the index was built with citation vectors {name}, which are not in "
+                f"{self.folder}; copy them there from where they were learned, or build the index "
+                "again"
+            )
+        found = CitationVectors(path)
+        if found.name != name:
+            raise InputError(
+                f"{path} holds citation vectors {found.name}, not {name}; build the index again"
+            )
+        return found

@@ -1,14 +1,12 @@
 """How results are written: tables for people, JSON and TSV for programs, runs for TREC tools."""
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from allusion_es.cli.options import TableFormat
-from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +27,8 @@ def console() -> "Console":
     from rich.console import Console
 
     plain = not sys.stdout.isatty()
-    return Console(width=_PIPE_WIDTH if plain else None, highlight=False)
+    # Brackets in names of the user's are no markup.
+    return Console(width=_PIPE_WIDTH if plain else None, highlight=False, markup=False)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], format: TableFormat, title: str = "") -> None:
@@ -90,26 +89,19 @@ def answer_tsv(answer: "Answer") -> Iterable[str]:
 
 
 def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:
-    """One line a hit: `query_id Q0 passage_id rank score tag`.
-
-    TREC tools sort by score and break ties in their own way; where our scores are equal, the
-    printed ones are made to differ by the least amount that single precision holds.
+    """One line a hit: `query_id Q0 passage_id rank score tag`; see `evaluation.trec.run_lines`.
 
     Raises:
-        UsageError: An id contains blanks, which the format cannot hold.
+        UsageError: An id or the tag contains blanks, which the format cannot hold.
     """
     import numpy as np
 
-    above = np.float32(math.inf)
-    for hit in answer.hits:
-        for kind, identifier in (("query", answer.query.query.query_id), ("passage", hit.id)):
-            if len(identifier.split()) != 1:
-                raise UsageError(
-                    f"{kind} id {identifier!r} cannot stand in a TREC run; ids must not be empty "
-                    "or contain blanks"
-                )
-        above = min(np.float32(hit.score), np.nextafter(above, np.float32(-math.inf)))
-        yield f"{answer.query.query.query_id} Q0 {hit.id} {hit.rank} {float(above)!r} {tag}"
+    from allusion_es.evaluation.trec import run_lines
+    from allusion_es.retrieval.types import Ranking
+
+    ids, scores = [hit.id for hit in answer.hits], [hit.score for hit in answer.hits]
+    ranking = Ranking(tuple(ids), np.array(scores))
+    return run_lines(answer.query.query.query_id, ranking, tag)
 
 
 def print_answer(answer: "Answer", analyser: "Analyser", to: "Console", explain: bool) -> None:

@@ -1,0 +1,224 @@
+"""`allusion-es agreement`: how far annotators agree on spans."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from allusion_es.cli.options import TableFormat
+
+if TYPE_CHECKING:
+    from allusion_es.annotation.agreement import Agreement
+    from allusion_es.annotation.coefficients import Coefficients
+    from allusion_es.annotation.spans import SpanAnnotation
+
+_BINS = 10
+_SHOWN = {
+    "observed_overlap": "overlap",
+    "expected_overlap": "expected",
+    "kappa": "kappa",
+    "perfect_share": "perfect",
+    "alpha": "alpha",
+}
+"""The coefficients that tables and intervals show, and what a table calls them."""
+
+
+def agreement(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Stores, JSON lines, tables (instance, annotator, start, end), brat or "
+            "WebAnno TSV 3 files, or folders of them."
+        ),
+    ],
+    format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
+    svg: Annotated[
+        Path | None,
+        typer.Option(help="Draw histogram and cumulative plot here.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            min=0, max=1_000_000, help="Data sets to resample for the intervals; 0: no intervals."
+        ),
+    ] = 1000,
+    keep_doubts: Annotated[
+        bool, typer.Option("--keep-doubts", help="Compare spans marked with a doubt, too.")
+    ] = False,
+    layer: Annotated[
+        str | None,
+        typer.Option(help="Span layer of WebAnno files, if there are several.", show_default=False),
+    ] = None,
+) -> None:
+    """Measure how far annotators agree on spans: overlap, kappa, Krippendorff's alpha."""
+    from allusion_es.annotation.agreement import measure_agreement
+    from allusion_es.annotation.span_files import read_spans
+
+    annotations = read_spans(files, layer)
+    found = measure_agreement(annotations, keep_doubts=keep_doubts, resamples=resamples, seed=seed)
+    if svg is not None:
+        _write_svg(svg, found)
+    if format is TableFormat.json:
+        settings = {"keep_doubts": keep_doubts, "resamples": resamples, "seed": seed}
+        record = _record(found, annotations) | settings
+        print(json.dumps(record, ensure_ascii=False, indent=2, allow_nan=False))
+    elif format is TableFormat.tsv:
+        from allusion_es.cli.output import print_rows
+
+        print_rows(_rows(found), format)
+    else:
+        _print_tables(found)
+
+
+def _groups(found: "Agreement") -> "list[tuple[str, str, Coefficients]]":
+    """All pairs, then those of each two annotators, then those of each kind of link."""
+    return [
+        ("all", "", found.total),
+        *(("pair", " / ".join(names), each) for names, each in found.by_pair.items()),
+        *(("type", name, each) for name, each in found.by_type.items()),
+    ]
+
+
+def _rows(found: "Agreement") -> list[dict[str, Any]]:
+    rows = []
+    for group, name, each in _groups(found):
+        row: dict[str, Any] = {"group": group, "name": name} | asdict(each)
+        for measure in _SHOWN:
+            interval = found.intervals.get(measure) if group == "all" else None
+            row |= {
+                f"{measure}_low": "" if interval is None else interval.low,
+                f"{measure}_high": "" if interval is None else interval.high,
+            }
+        rows.append(row)
+    return rows
+
+
+def _record(found: "Agreement", annotations: "Sequence[SpanAnnotation]") -> dict[str, Any]:
+    """All that was found, for JSON."""
+    from allusion_es.annotation.coefficients import CONFIDENCE
+
+    counts = asdict(found.counts)
+    overlaps, shares = found.cumulative()
+    return {
+        **asdict(found.total),
+        "intervals": {name: list(ends) for name, ends in found.intervals.items()},
+        "confidence": CONFIDENCE,
+        "instances_read": counts.pop("instances"),
+        **counts,
+        "by_annotator": _by_annotator(annotations),
+        "by_pair": [
+            {"annotators": list(names), **asdict(each)} for names, each in found.by_pair.items()
+        ],
+        "by_type": [{"type": name, **asdict(each)} for name, each in found.by_type.items()],
+        "histogram": [
+            {"from": place / _BINS, "to": (place + 1) / _BINS, "pairs": int(count)}
+            for place, count in enumerate(found.histogram(_BINS))
+        ],
+        "cumulative": [
+            {"overlap": float(overlap), "share": float(share)}
+            for overlap, share in zip(overlaps, shares, strict=True)
+        ],
+    }
+
+
+def _by_annotator(annotations: "Sequence[SpanAnnotation]") -> list[dict[str, Any]]:
+    """How much each annotator did, and how long their spans are."""
+    rows: list[dict[str, Any]] = []
+    work: dict[str, list[SpanAnnotation]] = {}
+    for annotation in annotations:
+        work.setdefault(annotation.annotator, []).append(annotation)
+    for name, own in sorted(work.items()):
+        lengths = [row.length for row in own if row.length]
+        rows.append(
+            {
+                "annotator": name,
+                "annotations": len(own),
+                "spans": len(lengths),
+                "doubts": sum(row.doubt for row in own),
+                "mean_length": sum(lengths) / len(lengths) if lengths else None,
+            }
+        )
+    return rows
+
+
+def _print_tables(found: "Agreement") -> None:
+    from allusion_es.cli.output import print_rows
+    from allusion_es.reports.bars import bars
+
+    rows = []
+    for group, name, each in _groups(found):
+        title = {"all": "all pairs", "pair": name, "type": name or "(no type)"}[group]
+        figures = {short: f"{getattr(each, name):.3f}" for name, short in _SHOWN.items()}
+        rows.append({"": title, "instances": each.instances, "pairs": each.pairs, **figures})
+        if group == "all" and found.intervals:
+            ends = {
+                short: f"{found.intervals[name].low:.3f} – {found.intervals[name].high:.3f}"
+                for name, short in _SHOWN.items()
+            }
+            rows.append({"": "95 % interval", "instances": "", "pairs": "", **ends})
+    print_rows(rows, TableFormat.table, "Agreement")
+    histogram = [int(count) for count in found.histogram(_BINS)]
+    starts = [f"{place / _BINS:.1f}–{(place + 1) / _BINS:.1f}" for place in range(_BINS)]
+    print("\nPairs by overlap")
+    print("\n".join(bars(starts, histogram, [str(count) for count in histogram])))
+    overlaps, shares = found.cumulative()
+    places = [place / _BINS for place in range(_BINS + 1)]
+    below = [float(max(shares[overlaps <= place + 1e-12], default=0.0)) for place in places]
+    print("\nShare of pairs with at most that overlap")
+    told = [f"{share:.1%}" for share in below]
+    print("\n".join(bars([f"{place:.1f}" for place in places], below, told)))
+    print("\n" + _summary(found))
+
+
+def _summary(found: "Agreement") -> str:
+    """What was compared and what was not, in a line or two."""
+    counts = found.counts
+    lines = [
+        f"{counts.annotations} annotations of {counts.instances} instances by "
+        f"{counts.annotators} annotators: {counts.doubts} with a doubt ({counts.left_out} left "
+        f"out), {counts.skipped} skipped, {counts.missing} missing, {counts.alone} instances with "
+        "one span only."
+    ]
+    if counts.assumed_lengths:
+        lines.append(
+            f"alpha: {counts.assumed_lengths} instances do not tell how long their text is; it is "
+            "taken to end with the furthest span. Give 'tokens' to mend that."
+        )
+    return "\n".join(lines)
+
+
+def _write_svg(path: Path, found: "Agreement") -> None:
+    from allusion_es.core.files import writing
+    from allusion_es.reports.figures import histogram, steps, svg
+
+    total = found.total
+    overlaps, shares = found.cumulative()
+    panels = [
+        histogram(
+            [place / _BINS for place in range(_BINS + 1)],
+            [int(count) for count in found.histogram(_BINS)],
+            title="Observed overlap",
+            x_label="overlap of two spans",
+            y_label="pairs",
+        ),
+        steps(
+            overlaps.tolist(),
+            shares.tolist(),
+            title="Cumulative overlap",
+            x_label="overlap of two spans",
+            y_label="share of pairs",
+        ),
+    ]
+    figure = svg(
+        panels,
+        title="Overlap of annotated spans",
+        description=f"{total.pairs} pairs of {total.instances} instances. Mean overlap "
+        f"{total.observed_overlap:.3f}, kappa {total.kappa:.3f}; "
+        f"{total.perfect_share:.1%} of the pairs are identical.",
+    )
+    with writing(path) as file:
+        file.write(figure.encode())

@@ -1,0 +1,218 @@
+"""Figures as SVG: histograms and step curves, the same to the byte for the same numbers.
+
+A figure is one or more panels side by side. It needs no script, font or other file, has a title and
+a description for screen readers, and a tooltip on each bar and step.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+_WIDTH, _HEIGHT = 420, 320
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 40, 50
+_PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+_STYLE = (
+    "text{font-family:sans-serif;font-size:12px;fill:#222}"
+    ".head{font-size:14px;font-weight:bold}"
+    ".axis{stroke:#444;fill:none}.grid{stroke:#ddd}"
+    ".bar{fill:#3b6ea5;stroke:#fff}.curve{fill:none;stroke:#a53b3b;stroke-width:2}"
+    ".dot{fill:#a53b3b}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One diagram: its heading, and what is drawn, as SVG elements."""
+
+    title: str
+    elements: tuple[str, ...]
+
+
+def histogram(
+    edges: Sequence[float], counts: Sequence[float], *, title: str, x_label: str, y_label: str
+) -> Panel:
+    """Bars over stretches of the x axis.
+
+    Args:
+        edges: Where the stretches begin, ascending, and where the last one ends: one more than
+            `counts`.
+        counts: How high each bar is, not negative.
+        title: The panel's heading.
+        x_label: What the x axis shows.
+        y_label: What the y axis shows.
+
+    Raises:
+        ValueError: The numbers are not such.
+
+    Example:
+        >>> panel = histogram([0, 1, 2], [3, 5], title="a", x_label="shared tokens", y_label="n")
+        >>> sum("class='bar'" in element for element in panel.elements)
+        2
+    """
+    if len(edges) != len(counts) + 1 or not counts:
+        raise ValueError("give one edge more than counts, and at least one count")
+    _check([*edges, *counts], edges)
+    if min(counts) < 0:
+        raise ValueError("counts must not be negative")
+    axes = _Axes(edges[0], edges[-1], _ticks(0, max(counts) or 1)[-1])
+    drawn = [*axes.draw(x_label, y_label)]
+    for (left, right), count in zip(pairwise(edges), counts, strict=True):
+        x, y = axes.x(left), axes.y(count)
+        size = f"width='{_n(axes.x(right) - x)}' height='{_n(axes.y(0) - y)}'"
+        told = f"{_label(left)} to {_label(right)}: {_label(count)}"
+        drawn.append(
+            f"<rect class='bar' x='{_n(x)}' y='{_n(y)}' {size}><title>{told}</title></rect>"
+        )
+    return Panel(title, tuple(drawn))
+
+
+def steps(
+    places: Sequence[float],
+    shares: Sequence[float],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    start: float = 0.0,
+    end: float = 1.0,
+) -> Panel:
+    """A cumulative curve: from each place on, as high as its share.
+
+    Args:
+        places: Where the curve rises, ascending, between `start` and `end`.
+        shares: How high it is from there on, 0 to 1.
+        title: The panel's heading.
+        x_label: What the x axis shows.
+        y_label: What the y axis shows.
+        start: Where the x axis begins.
+        end: Where it ends.
+
+    Raises:
+        ValueError: The numbers are not such.
+
+    Example:
+        >>> panel = steps([0.5, 1], [0.25, 1], title="b", x_label="overlap", y_label="share")
+        >>> sum("class='curve'" in element for element in panel.elements)
+        1
+    """
+    if len(places) != len(shares) or not places:
+        raise ValueError("give one share for each place, and at least one")
+    _check([*places, *shares], [start, end])
+    _check([], [start - 1, *places, end + 1])
+    axes = _Axes(start, end, 1.0)
+    path, dots = [f"M{_n(axes.x(start))} {_n(axes.y(0))}"], []
+    for place, share in zip(places, shares, strict=True):
+        x, y = _n(axes.x(place)), _n(axes.y(share))
+        path.append(f"H{x}V{y}")
+        dots.append(
+            f"<circle class='dot' cx='{x}' cy='{y}' r='2'>"
+            f"<title>at most {_label(place)}: {_label(share)}</title></circle>"
+        )
+    curve = "".join([*path, f"H{_n(axes.x(end))}"])
+    drawn = (*axes.draw(x_label, y_label), f"<path class='curve' d='{curve}'/>", *dots)
+    return Panel(title, drawn)
+
+
+def svg(panels: Sequence[Panel], *, title: str, description: str) -> str:
+    """A whole figure.
+
+    Args:
+        panels: From left to right.
+        title: What it is called, for screen readers and tooltips.
+        description: What it shows, in a sentence or two.
+
+    Example:
+        >>> svg([], title="<Overlap>", description="Nothing").splitlines()[1]
+        "<title id='t'>&lt;Overlap&gt;</title>"
+    """
+    groups = [
+        f"<g transform='translate({_WIDTH * place} 0)'>\n"
+        f"<text class='head' x='{_LEFT}' y='22'>{_text(panel.title)}</text>\n"
+        + "\n".join(panel.elements)
+        + "\n</g>"
+        for place, panel in enumerate(panels)
+    ]
+    width = _WIDTH * max(1, len(panels))
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{_HEIGHT}' "
+        f"viewBox='0 0 {width} {_HEIGHT}' role='img' aria-labelledby='t d'>\n"
+        f"<title id='t'>{_text(title)}</title>\n<desc id='d'>{_text(description)}</desc>\n"
+        f"<style>{_STYLE}</style><rect width='100%' height='100%' fill='#fff'/>\n"
+        + "\n".join(groups)
+        + "\n</svg>\n"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    """Where numbers lie in a panel: x from `left` to `right`, y from 0 to `top`."""
+
+    left: float
+    right: float
+    top: float
+
+    def x(self, value: float) -> float:
+        return _LEFT + (value - self.left) / (self.right - self.left) * _PLOT_WIDTH
+
+    def y(self, value: float) -> float:
+        return _TOP + (1 - value / self.top) * _PLOT_HEIGHT
+
+    def draw(self, x_label: str, y_label: str) -> list[str]:
+        base, middle = _TOP + _PLOT_HEIGHT, _TOP + _PLOT_HEIGHT // 2
+        drawn = []
+        for tick in _ticks(0, self.top):
+            y = _n(self.y(tick))
+            drawn.append(f"<path class='grid' d='M{_LEFT} {y}h{_PLOT_WIDTH}'/>")
+            drawn.append(
+                f"<text x='{_LEFT - 6}' y='{y}' dy='4' text-anchor='end'>{_label(tick)}</text>"
+            )
+        for tick in _ticks(self.left, self.right):
+            if tick <= self.right:
+                x = _n(self.x(tick))
+                drawn.append(f"<path class='axis' d='M{x} {base}v4'/>")
+                drawn.append(
+                    f"<text x='{x}' y='{base + 18}' text-anchor='middle'>{_label(tick)}</text>"
+                )
+        drawn.append(f"<path class='axis' d='M{_LEFT} {_TOP}V{base}h{_PLOT_WIDTH}'/>")
+        drawn.append(
+            f"<text x='{_LEFT + _PLOT_WIDTH // 2}' y='{_HEIGHT - 12}' text-anchor='middle'>"
+            f"{_text(x_label)}</text>"
+        )
+        drawn.append(
+            f"<text transform='translate(14 {middle}) rotate(-90)' text-anchor='middle'>"
+            f"{_text(y_label)}</text>"
+        )
+        return drawn
+
+
+def _check(numbers: Sequence[float], ascending: Sequence[float]) -> None:
+    if not all(math.isfinite(number) for number in (*numbers, *ascending)):
+        raise ValueError("every number must be finite")
+    if any(a >= b for a, b in pairwise(ascending)):
+        raise ValueError("places must ascend")
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from `low` on, about five steps apart, the last at `high` or beyond."""
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999999)
+    first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def _label(number: float) -> str:
+    """A number as readers see it: six digits at most."""
+    return f"{round(number, 12) + 0:.6g}"
+
+
+def _n(number: float) -> str:
+    """A coordinate with two places at most, never -0."""
+    return f"{round(float(number), 2) + 0:.2f}".rstrip("0").rstrip(".")
+
+
+def _text(text: str) -> str:
+    """Text that XML can hold: escaped, control characters shown as one sign."""
+    return escape("".join(c if c.isprintable() else "\ufffd" for c in text), {"'": "&#39;"})

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array, ArrayFile
-from allusion_es.core.errors import IndexDamagedError, IndexMissingError, UsageError, VerseError
+from allusion_es.core.errors import IndexDamagedError, IndexMissingError, VerseError
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import KnownVectors, NoVectors, WordVectors

@@ -41,7 +41,7 @@ _FIELDS: "dict[Fields, tuple[Field, ...]]" = {
     Fields.lemma: ("lemma",),
     Fields.both: ("token", "lemma"),
 }
-_STAGES = {"rrf": ("bm25", "tfidf", "knn")}
+STAGES = {"rrf": ("bm25", "tfidf", "knn")}
 """First stages that are several generators; any other name is one generator."""
 
 
@@ -130,12 +130,12 @@ def query(
     server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     retriever = Retriever(
         open_candidate_index(name, server),
-        generators=_STAGES.get(first_stage, (first_stage,)),
+        generators=STAGES.get(first_stage, (first_stage,)),
         fields=_FIELDS[field],
         candidates=candidates,
         reranker=None if rerank == "none" else rerank,
         top=top,
-        within=_within(book, testament, work),
+        within=within_of(book, testament, work),
         explain=explain,
         settings=parse_settings(set_ or ()),
     )
@@ -143,9 +143,15 @@ def query(
     _print(retriever, queries, format, tag, explain)
 
 
-def _within(
+def within_of(
     books: Iterable[str] | None, testaments: Iterable[str] | None, works: Iterable[str] | None
 ) -> "Within":
+    """What a search is restricted to; nothing by default.
+
+    Raises:
+        UsageError: There is no such testament.
+        VerseError: There is no such book.
+    """
     from allusion_es.corpora.books import find_book
     from allusion_es.retrieval.types import Within
 

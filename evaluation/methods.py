@@ -58,7 +58,7 @@ class Method:
         """The label; or the reranker with what was set; or the first stage, if nothing reranks."""
         if self.label:
             return self.label
-        base = self.reranker or "+".join(self.first_stage)
+        base = self.reranker or f"none:{'+'.join(self.first_stage)}"
         changed = [
             f"{name if plugin == base else f'{plugin}.{name}'}={value}"
             for plugin, values in sorted(self.settings.items())

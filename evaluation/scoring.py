@@ -17,19 +17,15 @@ _DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A method's run as measures see it; both lists run parallel to the gold links.
+    """A method's run as measures see it.
 
     Attributes:
         labels: What is printed before the figures, such as method and input.
-        judged: Ranks of the relevant passages.
-        staged: Their ranks in the first stage.
-        candidates: How many candidates there were at most; None where all passages were.
+        judged: Ranks of the relevant passages, one for each gold link, in their order.
     """
 
     labels: Mapping[str, str]
     judged: tuple[Judged, ...]
-    staged: tuple[Judged, ...]
-    candidates: int | None
 
     @property
     def name(self) -> str:
@@ -54,30 +50,19 @@ class Scoring:
     seed: int = 0
 
 
-def score_run(
-    run: Run, links: Sequence[GoldLink], labels: Mapping[str, str], candidates: int | None
-) -> Scored:
+def score_run(run: Run, links: Sequence[GoldLink], labels: Mapping[str, str]) -> Scored:
     """Judge a run; a query that it lacks counts as one without hits.
 
     Args:
         run: The run.
         links: The gold links.
         labels: See `Scored.labels`.
-        candidates: See `Scored.candidates`.
     """
-    judged, staged = [], []
+    judged = []
     for link in links:
         found = run.get(link.query.query_id)
-        if found is None:
-            empty = Judged((), len(link.relevant))
-            judged.append(empty)
-            staged.append(empty)
-            continue
-        final = judge(found.ranking.ids, link.relevant)
-        judged.append(final)
-        ranks = sorted(int(found.stage_ranks[rank - 1]) for rank in final.ranks)
-        staged.append(Judged(tuple(ranks), final.relevant))
-    return Scored(labels, tuple(judged), tuple(staged), candidates)
+        judged.append(judge(found.ranking.ids if found else (), link.relevant))
+    return Scored(labels, tuple(judged))
 
 
 def query_groups(links: Sequence[GoldLink]) -> list[str]:

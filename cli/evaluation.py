@@ -1,0 +1,282 @@
+"""What `allusion-es evaluate` does once its options are read."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from allusion_es.cli.evaluation_output import (
+    check_names,
+    print_comparisons,
+    print_rows,
+    with_printed,
+    write_errors,
+    write_figure,
+)
+from allusion_es.cli.options import ServerOptions, open_candidate_index
+from allusion_es.cli.progress import progress
+from allusion_es.cli.query import STAGES, within_of
+from allusion_es.core.errors import UsageError
+from allusion_es.core.files import data_dir
+from allusion_es.core.parameters import Settings
+from allusion_es.corpora.numbering import Numbering
+from allusion_es.evaluation import experiments, paper
+from allusion_es.evaluation.errors import GOOD, add_texts, error_rows, loss_rows
+from allusion_es.evaluation.experiments import Experiment, Line
+from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold_files import read_gold
+from allusion_es.evaluation.gold_ids import resolve, resolve_known
+from allusion_es.evaluation.line_runs import line_runs
+from allusion_es.evaluation.measures import parse_measure
+from allusion_es.evaluation.methods import Method
+from allusion_es.evaluation.overlap import (
+    Overlap,
+    overlap_histogram,
+    overlap_table,
+    overlaps,
+)
+from allusion_es.evaluation.parallels import parallels, with_parallels
+from allusion_es.evaluation.runs import Run, found_in
+from allusion_es.evaluation.scoring import (
+    Scoring,
+    compare_methods,
+    score_rows,
+    score_run,
+)
+from allusion_es.evaluation.segmentation import has_anchor
+from allusion_es.evaluation.trec import read_run, write_run
+from allusion_es.evaluation.work import Task
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The options of the command; see there."""
+
+    experiment: str | None
+    gold: Path
+    topics: Path | None
+    run: Path | None
+    methods: tuple[str, ...]
+    inputs: tuple[str, ...]
+    first_stage: str
+    candidates: int
+    depth: int
+    measures: tuple[str, ...]
+    types: frozenset[str]
+    books: tuple[str, ...]
+    testaments: tuple[str, ...]
+    works: tuple[str, ...]
+    numbering: Numbering
+    skip_unknown: bool
+    windows: tuple[int, ...]
+    word2vec: Path | None
+    settings: Settings
+    parallels: bool
+    compare: str | None
+    errors: Path | None
+    save_run: Path | None
+    figure: Path | None
+    resamples: int
+    seed: int
+    workers: int
+    cache: bool
+    format: str
+    index: str
+    server: ServerOptions
+
+
+def evaluate_gold(choices: Choices) -> None:
+    """Evaluate, and print."""
+    _Evaluation(choices).run()
+
+
+class _Evaluation:
+    """One call of the command."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        check_names(choices.errors, choices.figure)
+        self._measures = tuple(parse_measure(name) for name in choices.measures)
+        self._compared = parse_measure(choices.compare) if choices.compare else None
+        self._fields = tuple(_field(name) for name in choices.inputs)
+        self._within = within_of(choices.books, choices.testaments, choices.works)
+        self._open = partial(open_candidate_index, choices.index, choices.server)
+        self._index: CandidateIndex = self._open()
+        self._links = self._read_links()
+
+    def run(self) -> None:
+        choices = self._choices
+        if choices.experiment == "table1":
+            rows = [{**row, "from": "here"} for row in overlap_table(self._overlaps())]
+            rows += [_paper_overlap(group) for group in paper.OVERLAP]
+            print_rows(
+                rows, choices.format, "Table 1: overlap and lengths by link type", paper.NOTE
+            )
+        elif choices.experiment == "fig2":
+            rows = overlap_histogram(self._overlaps())
+            print_rows(rows, choices.format, "Figure 2: links by shared types")
+            if choices.figure:
+                write_figure(choices.figure, rows)
+        elif choices.run:
+            self._score(f"Run {choices.run.name}", self._read_run(choices.run))
+        else:
+            experiment = self._experiment()
+            self._score(experiment.title, self._runs(experiment))
+
+    def _read_links(self) -> list[GoldLink]:
+        choices = self._choices
+        links = read_gold(choices.gold, topics=choices.topics)
+        if choices.types:
+            links = [link for link in links if link.type in choices.types]
+            if not links:
+                wanted = ", ".join(sorted(choices.types))
+                raise UsageError(f"{choices.gold}: no link has type {wanted}")
+        ids, source = self._index.ids(self._within), str(choices.gold)
+        if not choices.skip_unknown:
+            return resolve(links, ids, choices.numbering, source=source)
+        known, unknown = resolve_known(links, ids, choices.numbering, source=source)
+        if unknown:
+            _say(f"left out {len(unknown)} passages that the index lacks")
+        if not known:
+            raise UsageError(f"{source}: the index has none of the passages; nothing to evaluate")
+        return known
+
+    def _overlaps(self) -> list[Overlap]:
+        analyser = index_analyser(self._index)
+        queries = {
+            link.query.query_id: AnalysedQuery(link.query, analyser.analyse(link.query.text))
+            for link in self._links
+        }
+        return overlaps(self._links, queries, self._index)
+
+    def _experiment(self) -> Experiment:
+        choices, links = self._choices, self._links
+        base = Method(
+            reranker=choices.methods[0],
+            first_stage=STAGES.get(choices.first_stage, (choices.first_stage,)),
+            candidates=choices.candidates,
+            settings=choices.settings,
+        )
+        if choices.experiment == "table2":
+            return experiments.table2(links, base)
+        if choices.experiment == "table3":
+            return experiments.table3(links, base, self._word2vec())
+        if choices.experiment == "table4":
+            without = sum(not has_anchor(link) for link in links)
+            if without:
+                _say(f"{without} of {len(links)} links have no anchor: their middle word is taken")
+            return experiments.table4(links, base, choices.windows)
+        return experiments.free_choice(links, choices.methods, self._fields, base)
+
+    def _word2vec(self) -> dict[Field, str]:
+        from allusion_es.cli.word2vec import trained_on
+
+        if self._choices.word2vec:
+            return dict.fromkeys(FIELDS, str(self._choices.word2vec))
+        return {field: str(trained_on(self._index, field)) for field in FIELDS}
+
+    def _read_run(self, path: Path) -> list[tuple[Line, Run]]:
+        rankings = read_run(path)
+        asked = {link.query.query_id for link in self._links}
+        if not asked & set(rankings):
+            raise UsageError(f"{path}: no query of this run is in {self._choices.gold}")
+        unjudged = len(set(rankings) - asked)
+        missing = len(asked - set(rankings))
+        if unjudged:
+            _say(f"{unjudged} queries of the run have no gold links and are left out")
+        if missing:
+            _say(f"{missing} queries of the gold links are not in the run and count 0")
+        run = {name: found_in(ranking) for name, ranking in rankings.items() if name in asked}
+        return [(Line(Method(None), 0, {"method": path.name, "input": ""}), run)]
+
+    def _runs(self, experiment: Experiment) -> Iterator[tuple[Line, Run]]:
+        choices = self._choices
+        if choices.save_run and len(experiment.lines) > 1:
+            raise UsageError(
+                f"--save-run writes one run, but there are {len(experiment.lines)}; choose one "
+                "method and input"
+            )
+        return line_runs(
+            experiment,
+            self._links,
+            Task(self._open, experiment.sets, choices.depth, self._within),
+            workers=choices.workers,
+            folder=data_dir() / "evaluations" if choices.cache else None,
+            progress=progress,
+        )
+
+    def _score(self, title: str, results: Iterable[tuple[Line, Run]]) -> None:
+        """Print what the runs are worth, and write what was asked for beside that."""
+        choices = self._choices
+        links = with_parallels(self._links, self._index) if choices.parallels else self._links
+        scoring = Scoring(self._measures, choices.resamples, seed=choices.seed)
+        errors = _Errors(self._links, self._index, self._overlaps) if choices.errors else None
+        lines, scored = [], []
+        for line, run in results:
+            lines.append(line)
+            scored.append(score_run(run, links, line.labels))
+            if errors:
+                errors.add(line, run)
+            if choices.save_run:
+                rankings = {query: found.ranking for query, found in run.items()}
+                write_run(choices.save_run, rankings, line.method.name)
+        if self._compared:
+            compared = compare_methods(scored, links, self._compared, scoring)
+            print_comparisons(compared, choices.format, self._compared.name)
+        else:
+            rows = with_printed(score_rows(scored, links, scoring), lines)
+            print_rows(rows, choices.format, title, paper.NOTE if choices.experiment else "")
+        if errors and choices.errors:
+            errors.write(choices.errors)
+
+
+class _Errors:
+    """What went wrong, gathered from run to run."""
+
+    def __init__(
+        self,
+        links: Sequence[GoldLink],
+        index: CandidateIndex,
+        overlaps: Callable[[], list[Overlap]],
+    ) -> None:
+        self._links, self._index, self._overlaps = links, index, overlaps()
+        self._near = parallels((name for link in links for name in link.relevant), index)
+        self._rows: list[dict[str, Any]] = []
+        self._labels: tuple[str, ...] = ()
+
+    def add(self, line: Line, run: Run) -> None:
+        self._labels = tuple(line.labels)
+        self._rows += error_rows(line, run, self._links, self._overlaps, self._near)
+
+    def write(self, path: Path) -> None:
+        add_texts(self._rows, self._links, self._index)
+        write_errors(path, self._rows)
+        for row in loss_rows(self._rows, self._labels):
+            name = " ".join(row[label] for label in self._labels)
+            _say(
+                f"{name}: of {row['links']} relevant passages {row['lost_in_first_stage']} were "
+                f"lost in the first stage, {row['ranked_low']} ranked below {GOOD}"
+            )
+
+
+def _field(name: str) -> Field:
+    for field in FIELDS:
+        if name == field:
+            return field
+    raise UsageError(f"--input {name!r}: use token, lemma, or both with a comma between them")
+
+
+def _paper_overlap(group: str) -> dict[str, Any]:
+    columns = ("jaccard_token", "jaccard_lemma", "source_length", "ref_length")
+    names = [name for column in columns for name in (column, f"{column}_sd")]
+    row = dict(zip([*names, "count"], paper.OVERLAP[group], strict=True))
+    return {"group": group, **row, "from": "paper"}
+
+
+def _say(message: str) -> None:
+    print(f"note: {message}", file=sys.stderr)

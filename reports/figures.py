@@ -196,7 +196,7 @@ def _check(numbers: Sequence[float], ascending: Sequence[float]) -> None:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Round numbers from `low` on, about five steps apart, the last at `high` or beyond."""
-    rough = (high - low) / 5
+    rough = max((high - low) / 5, 1e-12)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999999)
     first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9)

@@ -1,0 +1,151 @@
+"""`allusion-es agreement` from the command line."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from allusion_es.cli.main import run
+
+WORKED = """instance\tannotator\tstart\tend\ttype\ttokens
+b-1\tanna\t2\t6\tallusion\t20
+b-1\tberta\t4\t9\tallusion\t20
+b-1\tclara\t2\t6\tallusion\t20
+b-2\tanna\t0\t3\tquotation\t20
+b-2\tberta\t0\t3\tquotation\t20
+b-2\tclara\t0\t3\tquotation\t20
+b-3\tanna\t5\t6\tallusion\t
+b-3\tberta\t5\t8\tallusion\t
+b-3\tclara\t4\t8\tallusion\t
+b-4\tanna\t0\t2\t\t20
+b-4\tberta\t3\t5\t\t20
+b-4\tclara\t1\t4\t\t20
+"""
+
+
+@pytest.fixture
+def worked(tmp_path: Path) -> Path:
+    path = tmp_path / "spans.tsv"
+    path.write_text(WORKED)
+    return path
+
+
+def test_json_has_the_numbers_of_the_worked_example(
+    worked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same data as in test_agreement, where the numbers are worked out."""
+    assert run(["agreement", str(worked), "--format", "json", "--resamples", "50"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["instances"], found["annotators"], found["pairs"]) == (4, 3, 12)
+    assert found["observed_overlap"] == pytest.approx(269 / 504)
+    assert found["expected_overlap"] == pytest.approx(0.48)
+    assert found["kappa"] == pytest.approx(677 / 6552)
+    assert found["perfect_share"] == pytest.approx(1 / 3)
+    assert [row["annotators"] for row in found["by_pair"]] == [
+        ["anna", "berta"],
+        ["anna", "clara"],
+        ["berta", "clara"],
+    ]
+    assert [row["type"] for row in found["by_type"]] == ["", "allusion", "quotation"]
+    assert [part["pairs"] for part in found["histogram"]] == [1, 0, 5, 1, 0, 0, 0, 1, 0, 4]
+    assert found["cumulative"][-1] == {"overlap": 1.0, "share": 1.0}
+    assert found["assumed_lengths"] == 1
+    low, high = found["intervals"]["kappa"]
+    assert low <= found["kappa"] <= high
+    # anna marked 4 + 3 + 1 + 2 tokens.
+    assert found["by_annotator"][0] == {
+        "annotator": "anna",
+        "annotations": 4,
+        "spans": 4,
+        "doubts": 0,
+        "mean_length": 2.5,
+    }
+
+
+def test_the_same_seed_prints_the_same(worked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for seed in ("3", "3", "4"):
+        assert run(["agreement", str(worked), "--format", "json", "--seed", seed]) == 0
+        printed.append(capsys.readouterr().out.replace(f'"seed": {seed}', ""))
+    assert printed[0] == printed[1] != printed[2]
+
+
+def test_table_and_tsv(worked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["agreement", str(worked)]) == 0
+    table = capsys.readouterr().out
+    assert "anna / berta" in table
+    assert "0.2–0.3  5  ████" in table
+    assert "12 annotations of 4 instances by 3 annotators" in table
+    assert "1 instances do not tell how long" in table
+    assert run(["agreement", str(worked), "--format", "tsv", "--resamples", "0"]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 3 + 3
+    row = dict(zip(header.split("\t"), lines[0].split("\t"), strict=True))
+    assert float(row["kappa"]) == pytest.approx(677 / 6552)
+    assert row["kappa_low"] == ""
+
+
+def test_names_with_brackets_are_no_markup(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "spans.tsv"
+    path.write_text("instance\tannotator\tstart\tend\ni\t[red]a\t0\t1\ni\tb[/]\t0\t1\n")
+    assert run(["agreement", str(path)]) == 0
+    assert "[red]a / b[/]" in capsys.readouterr().out
+
+
+def test_svg(worked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = tmp_path / "a" / "first.svg", tmp_path / "second.svg"
+    for path in (first, second):
+        assert run(["agreement", str(worked), "--svg", str(path), "--resamples", "0"]) == 0
+    capsys.readouterr()
+    assert first.read_bytes() == second.read_bytes()
+    root = ElementTree.fromstring(first.read_text())
+    told = [element.text for element in root.iter() if element.tag.endswith("title")]
+    assert told[0] == "Overlap of annotated spans"
+    assert "0.2 to 0.3: 5" in told
+    assert "at most 0.75: 0.666667" in told
+
+
+def test_the_stores_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "broken.db"
+    path.write_bytes(b"SQLite format 3\0" + bytes(200))
+    assert run(["agreement", str(path)]) == 4
+    assert "broken.db" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("instance\tannotator\tstart\tend\n", "0 annotations, 0 of them with a span"),
+        ("instance\tannotator\tstart\tend\ni\ta\t0\tx\n", "spans.tsv:2: field 'end' is 'x'"),
+        ("instance\tannotator\tstart\tend\ni\ta\t0\t2\ni\ta\t0\t1\n", "spans.tsv:3: instance 'i'"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    path, figure = tmp_path / "spans.tsv", tmp_path / "figure.svg"
+    path.write_text(text)
+    assert run(["agreement", str(path), "--svg", str(figure)]) == 4
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert message in err
+    assert not figure.exists()
+
+
+def test_ten_thousand_instances_of_five_annotators(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["instance\tannotator\tstart\tend\n"]
+    for number in range(10_000):
+        for who in range(5):
+            start = (number * 7 + who * who) % 11
+            lines.append(f"i{number}\ta{who}\t{start}\t{start + 1 + (number + who) % 5}\n")
+    path = tmp_path / "spans.tsv"
+    path.write_text("".join(lines))
+    assert run(["agreement", str(path), "--format", "json", "--resamples", "20"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["instances"], found["pairs"], len(found["by_pair"])) == (10_000, 100_000, 10)

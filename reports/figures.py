@@ -56,7 +56,8 @@ def histogram(
     _check([*edges, *counts], edges)
     if min(counts) < 0:
         raise ValueError("counts must not be negative")
-    axes = _Axes(edges[0], edges[-1], _ticks(0, max(counts) or 1)[-1])
+    highest = max(counts)
+    axes = _Axes(edges[0], edges[-1], _ticks(0, highest if highest > 1e-9 else 1)[-1])
     drawn = [*axes.draw(x_label, y_label)]
     for (left, right), count in zip(pairwise(edges), counts, strict=True):
         x, y = axes.x(left), axes.y(count)

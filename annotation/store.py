@@ -199,8 +199,16 @@ def spans(path: Path) -> list[SpanAnnotation]:
         InputError: There is no such file, or it is no store.
     """
     store = Store(path)
-    types = {instance.id: instance.link.type for instance in store.instances()}
+    known = {instance.id: instance for instance in store.instances()}
     return [
-        SpanAnnotation(instance, who, mark.start, mark.end, mark.doubt, types[instance])
+        SpanAnnotation(
+            instance,
+            who,
+            mark.start,
+            mark.end,
+            mark.doubt,
+            known[instance].link.type,
+            tokens=len(known[instance].words),
+        )
         for instance, who, mark in store.marks()
     ]

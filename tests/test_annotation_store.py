@@ -176,10 +176,11 @@ def test_spans_are_what_agreement_reads(tmp_path: Path) -> None:
     store.save("b-1", "berta", Mark(5, 6), "k2")
     store.undo("b-1", "berta", "k3")
     assert is_store(store.path)
+    words = len(WORDS)
     assert spans(store.path) == [
-        SpanAnnotation("b-0", "anna", None, None, True, "allusion"),
-        SpanAnnotation("b-0", "berta", None, None, False, "allusion"),
-        SpanAnnotation("b-1", "anna", 3, 8, False, "allusion"),
+        SpanAnnotation("b-0", "anna", None, None, True, "allusion", tokens=words),
+        SpanAnnotation("b-0", "berta", None, None, False, "allusion", tokens=words),
+        SpanAnnotation("b-1", "anna", 3, 8, False, "allusion", tokens=words),
     ]
 
 

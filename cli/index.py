@@ -89,6 +89,15 @@ def index(
     vectors: Annotated[
         bool, typer.Option(help="Keep word vectors, for knn and soft cosine.")
     ] = True,
+    learned_links: Annotated[
+        bool | None,
+        typer.Option(
+            "--learned-links/--no-learned-links",
+            help="Keep citation vectors, for 'citations' and 'citation-cosine'; by default where "
+            "those that come with the program fit the lemmatiser.",
+            show_default=False,
+        ),
+    ] = None,
     k1: Annotated[float, typer.Option(help="BM25's term-frequency saturation.")] = 1.2,
     b: Annotated[float, typer.Option(help="BM25's length normalisation.")] = 0.75,
     shards: Annotated[int, typer.Option(min=1, help="Shards on Elasticsearch.")] = 1,
@@ -113,7 +122,7 @@ def index(
     from allusion_es.retrieval.names import check_name
 
     chosen = check_name(name or _name_of(path))
-    options = BuildOptions(lemmatiser, stop_words, vectors, k1, b)
+    options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
     passages = _windows(_passages(path, kind, work), window, window_words, step)
     books = library()
     if es is None:

@@ -148,4 +148,4 @@ def open_candidate_index(name: str, server: ServerOptions) -> "CandidateIndex":
         return books.open(name)
     from allusion_es.es.index import open_index
 
-    return open_index(server.connect(), name, books.vectors)
+    return open_index(server.connect(), name, books.vectors, books.citations)

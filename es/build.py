@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from allusion_es.core.errors import AllusionError, InputError, ServerRefusedError, UsageError
 from allusion_es.core.progress import Progress, silent
-from allusion_es.es.bulk import index_documents
+from allusion_es.es.bulk import Document, index_documents
 from allusion_es.es.catalogue import (
     Found,
     alias_of,
@@ -23,6 +23,7 @@ from allusion_es.es.mapping import index_body, passages_body
 from allusion_es.es.meta import Meta
 from allusion_es.es.spool import Spool
 from allusion_es.es.weights import passage_documents, term_documents
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import IndexSettings
@@ -38,6 +39,7 @@ def build_es_index(
     passages: Iterable[AnalysedPassage],
     settings: IndexSettings,
     vectors: WordVectors | None = None,
+    citations: CitationVectors | None = None,
     *,
     shards: int = 1,
     replicas: int = 0,
@@ -54,6 +56,7 @@ def build_es_index(
         passages: In canonical order; read once, and kept on disk meanwhile.
         settings: How the passages were analysed; saved with the index.
         vectors: Word vectors for nearest neighbours, or None.
+        citations: What gives each passage a vector of its own, or None.
         shards: Parts that the index is spread over.
         replicas: Further copies of each part.
         knn: How vectors are searched: `flat` compares all of them and is exact, `hnsw` is
@@ -86,11 +89,13 @@ def build_es_index(
             {field: terms.extent() for field, terms in spool.fields.items()},
             terms_of(proper),
             vectors.dimension if vectors else 0,
-            knn if vectors else "",
+            knn if vectors or citations else "",
+            citations.dimension if citations else 0,
         )
         try:
             _create(server, proper, meta, shards, replicas)
-            _fill(server, proper, spool, vectors, progress)
+            documents = passage_documents(spool.read(), spool.fields, vectors, citations)
+            _fill(server, proper, spool, progress(documents, "Indexing", len(spool)))
             _check_counts(server, proper, spool)
             _make_current(server, name, proper)
         except BaseException:
@@ -104,11 +109,8 @@ def _create(server: Server, proper: str, meta: Meta, shards: int, replicas: int)
     server.request("PUT", f"/{proper}", passages_body(meta, shards, replicas))
 
 
-def _fill(
-    server: Server, proper: str, spool: Spool, vectors: WordVectors | None, progress: Progress
-) -> None:
-    documents = passage_documents(spool.read(), spool.fields, vectors)
-    index_documents(server, proper, progress(documents, "Indexing", len(spool)))
+def _fill(server: Server, proper: str, spool: Spool, documents: Iterable[Document]) -> None:
+    index_documents(server, proper, documents)
     index_documents(server, terms_of(proper), term_documents(spool.fields))
     server.request("POST", f"/{proper},{terms_of(proper)}/_refresh")
 

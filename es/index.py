@@ -20,6 +20,7 @@ from allusion_es.es.queries import (
     search_body,
     tfidf_query,
 )
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import NoVectors, WordVectors, kept_vectors
 from allusion_es.retrieval.texts import CodedTexts, code_texts
 from allusion_es.retrieval.types import (
@@ -41,7 +42,10 @@ _UNKNOWN = (0, 0, 0)
 
 
 def open_index(
-    server: Server, name: str, vectors: Callable[[], WordVectors] | None = None
+    server: Server,
+    name: str,
+    vectors: Callable[[], WordVectors] | None = None,
+    models: Callable[[str], CitationVectors] | None = None,
 ) -> "ElasticsearchIndex":
     """Open the index `name`.
 
@@ -50,12 +54,13 @@ def open_index(
         name: Its name.
         vectors: Gives the word vectors that the index was built with; called when needed.
             Without it, no word has a vector.
+        models: Gives the citation vectors of a name; called when needed.
 
     Raises:
         IndexMissingError: There is none; the message lists those that there are.
         IndexDamagedError: It is of another format; the message says how to rebuild it.
     """
-    return ElasticsearchIndex(server, find_current(server, name), vectors)
+    return ElasticsearchIndex(server, find_current(server, name), vectors, models)
 
 
 class ElasticsearchIndex:
@@ -67,7 +72,11 @@ class ElasticsearchIndex:
     """
 
     def __init__(
-        self, server: Server, found: Found, vectors: Callable[[], WordVectors] | None
+        self,
+        server: Server,
+        found: Found,
+        vectors: Callable[[], WordVectors] | None,
+        models: Callable[[str], CitationVectors] | None,
     ) -> None:
         """Use `open_index`."""
         meta = found.meta()
@@ -77,6 +86,7 @@ class ElasticsearchIndex:
         self.max_candidates = int(found.setting("max_result_window", _DEFAULT_WINDOW))
         self._meta = meta
         self._elsewhere = vectors
+        self._models = models
         self._lookups = Lookups(server, self.name, found.proper, meta.terms_index)
 
     def __len__(self) -> int:
@@ -91,6 +101,13 @@ class ElasticsearchIndex:
         if self._elsewhere is None:
             return NoVectors(self.settings.vectors, self._meta.dimension)
         return kept_vectors(self._elsewhere())
+
+    @cached_property
+    def citations(self) -> CitationVectors | None:
+        """See `CandidateIndex.citations`."""
+        if not self._meta.citation_dimension or self._models is None:
+            return None
+        return self._models(self.settings.citations)
 
     def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
         """See `CandidateIndex.ids`; asked for page by page."""
@@ -153,6 +170,11 @@ class ElasticsearchIndex:
                 f"{len(request.words)} distinct words are more than the {MAX_WORDS} that one "
                 "search takes; ask for fewer"
             )
+        if request.kind == "citations" and not self._meta.citation_dimension:
+            raise UsageError(
+                f"index {self.name!r} has no citation vectors; rebuild it without "
+                "--no-learned-links"
+            )
         if request.kind == "knn" and not self._meta.dimension:
             raise UsageError(
                 f"index {self.name!r} has no word vectors; rebuild it without --no-vectors"
@@ -171,7 +193,7 @@ class ElasticsearchIndex:
         return bodies
 
     def _query(self, request: SearchRequest, terms: Mapping[str, Term]) -> dict[str, Any] | None:
-        if request.kind == "knn":
+        if request.kind in ("knn", "citations"):
             return knn_query(request, self.max_candidates)
         if request.kind == "tfidf":
             return tfidf_query(request, terms, self._meta.extents[request.field].passages)
@@ -182,6 +204,6 @@ def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
     # The server computes in single precision and prints the shortest digits that mean the same.
     singles = np.array([hit["sort"][0] for hit in hits], dtype=np.float32)
     scores = singles.astype(np.float64)
-    if request.kind == "knn":
+    if request.kind in ("knn", "citations"):
         scores = cosines(scores)
     return Ranking(tuple(hit["sort"][1] for hit in hits), scores)

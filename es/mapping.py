@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from allusion_es.es.meta import Meta
+from allusion_es.es.meta import CITATION_VECTOR, Meta
 from allusion_es.retrieval.types import FIELDS
 
 # Folders lie side by side in the checkout and where they are installed.
@@ -30,5 +30,10 @@ def passages_body(meta: Meta, shards: int, replicas: int) -> dict[str, Any]:
             properties[f"{field}_vector"] |= options
         else:
             del properties[f"{field}_vector"]
+    if meta.citation_dimension:
+        options = {"dims": meta.citation_dimension, "index_options": {"type": meta.knn}}
+        properties[CITATION_VECTOR] |= options
+    else:
+        del properties[CITATION_VECTOR]
     body["mappings"]["_meta"] = meta.to_json()
     return body

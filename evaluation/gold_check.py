@@ -34,7 +34,6 @@ class TypeCounts:
         several: Queries with more than one known passage.
         no_token: Links that share no token.
         no_lemma: Links that share no lemma.
-        no_word: Links that share neither.
     """
 
     type: str
@@ -43,7 +42,6 @@ class TypeCounts:
     several: int
     no_token: int
     no_lemma: int
-    no_word: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +176,6 @@ def _counts(links: Sequence[GoldLink], overlaps: Sequence[_Overlap]) -> tuple[Ty
                 several=sum(len(link.relevant) > 1 for link in chosen),
                 no_token=sum(not pair.token for pair in pairs),
                 no_lemma=sum(not pair.lemma for pair in pairs),
-                no_word=sum(not (pair.token or pair.lemma) for pair in pairs),
             )
         )
     return tuple(counts)

@@ -40,8 +40,8 @@ def test_counts_and_findings_by_hand() -> None:
     ]
     report = check(links, index_texts(COLLECTION), Analyser())
     assert report.types == (
-        TypeCounts("", queries=4, links=5, several=1, no_token=3, no_lemma=2, no_word=2),
-        TypeCounts("allusion", queries=2, links=3, several=1, no_token=2, no_lemma=0, no_word=0),
+        TypeCounts("", queries=4, links=5, several=1, no_token=3, no_lemma=2),
+        TypeCounts("allusion", queries=2, links=3, several=1, no_token=2, no_lemma=0),
     )
     found = [(each.kind, each.line, each.query_id, each.passage) for each in report.findings]
     assert found == [

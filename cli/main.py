@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from allusion_es.cli import annotate, doctor, embeddings, fetch, index, listing, query
+from allusion_es.cli import (
+    agreement,
+    annotate,
+    doctor,
+    embeddings,
+    evaluate,
+    fetch,
+    gold,
+    index,
+    listing,
+    query,
+)
 from allusion_es.core.errors import AllusionError, UsageError
 
 app = typer.Typer(
@@ -24,9 +35,12 @@ app.command("query")(query.query)
 app.command("index")(index.index)
 app.command("fetch")(fetch.fetch)
 app.command("list")(listing.list_)
+app.command("evaluate")(evaluate.evaluate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(annotate.app, name="annotate")
+app.command("agreement")(agreement.agreement)
 app.add_typer(embeddings.app, name="embeddings")
+app.add_typer(gold.app, name="gold")
 
 _INTERRUPTED = 130
 

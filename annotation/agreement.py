@@ -63,7 +63,7 @@ class Agreement:
     Attributes:
         total: Over all pairs.
         intervals: Bootstrap intervals of the total's coefficients, by name; empty without
-            resamples.
+            resamples, or with one instance.
         by_pair: For each two annotators with a pair, sorted by name.
         by_type: For each kind of link, sorted; "" is a kind that is not told.
         counts: What was read.

@@ -115,11 +115,11 @@ def bootstrap_intervals(
     Args:
         values: Takes how often each instance occurs, shape (data sets, instances), and returns
             arrays of shape (data sets,).
-        instances: How many instances there are.
+        instances: How many instances there are; one alone has no intervals, which would be points.
         resamples: How many data sets to draw; with 0, there are no intervals.
         seed: Of the drawing.
     """
-    if not resamples:
+    if not resamples or instances < 2:
         return {}
     random = np.random.default_rng(seed)
     drawn: dict[str, list[Floats]] = {}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from allusion_es.annotation.brat import read_brat
 from allusion_es.annotation.spans import SpanAnnotation
+from allusion_es.annotation.store_file import is_store
 from allusion_es.annotation.webanno import HEAD, read_webanno
 from allusion_es.core.errors import InputError
 from allusion_es.corpora._lines import LONGEST_ID, read_lines, shortened
@@ -15,7 +16,6 @@ from allusion_es.corpora._lines import LONGEST_ID, read_lines, shortened
 MOST_TOKENS = 10_000_000
 """Most tokens that a text may have."""
 
-_SQLITE = b"SQLite format 3\0"
 _SUFFIXES = frozenset({".ann", ".tsv", ".jsonl"})
 _NEEDED = ("instance", "annotator", "start", "end")
 _COLUMNS = (*_NEEDED, "doubt", "type", "tokens")
@@ -37,7 +37,8 @@ def read_spans(paths: Iterable[Path], layer: str | None = None) -> list[SpanAnno
       given, `doubt` true, yes or 1).
 
     Of a folder, all `.ann`, `.tsv` and `.jsonl` files in it and below are read, in the order of
-    their names. `start` and `end` count tokens from 0, `end` exclusive.
+    their names. `start` and `end` count tokens from 0, `end` exclusive. Not for a store that this
+    process has open: it would lose its locks.
 
     Args:
         paths: Files and folders.
@@ -83,7 +84,7 @@ def _read(path: Path, layer: str | None) -> Iterable[SpanAnnotation]:
             head = file.read(4096)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if head.startswith(_SQLITE):
+    if is_store(path):
         from allusion_es.annotation.store import spans
 
         return spans(path)

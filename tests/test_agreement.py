@@ -299,6 +299,8 @@ def test_intervals_are_those_of_the_instances_drawn() -> None:
     marks: Marks = {"b-1": ((0, 2), (0, 2)), "b-2": ((0, 1), (0, 4))}
     interval = measure_agreement(annotations(marks), resamples=400).intervals["observed_overlap"]
     assert interval == (0.25, 1.0)
+    alone = {"b-1": marks["b-1"]}
+    assert measure_agreement(annotations(alone), resamples=400).intervals == {}
     again = measure_agreement(annotations(marks), resamples=400)
     assert again.intervals["observed_overlap"] == interval
     wide = measure_agreement(annotations(WORKED), resamples=400)

@@ -108,7 +108,29 @@ def test_svg(worked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "at most 0.75: 0.666667" in told
 
 
-def test_the_stores_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tools_own_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from allusion_es.annotation.marks import Mark
+    from allusion_es.annotation.store import Store
+    from allusion_es.annotation.tasks import instance_of
+    from allusion_es.evaluation.gold import GoldLink
+    from allusion_es.retrieval.types import Query
+
+    text = "Supereminet omni scientiae dilectio illa"
+    links = [GoldLink(Query(text, name, anchor="omni"), ("Eph.3.19",)) for name in ("i", "j")]
+    store = Store(tmp_path / "spans.sqlite", create_missing=True)
+    store.add([instance_of(link) for link in links])
+    store.save("i", "anna", Mark(0, 4), "1")
+    store.save("i", "berta", Mark(1, 5), "2")
+    store.save("j", "anna", Mark(1, 2), "3")
+    store.save("j", "berta", Mark(doubt=True), "4")
+    arguments = ["agreement", str(tmp_path / "spans.sqlite"), "--format", "json"]
+    assert run([*arguments, "--resamples", "0"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["instances"], found["pairs"], found["observed_overlap"]) == (1, 1, 0.6)
+    assert (found["doubts"], found["alone"], found["assumed_lengths"]) == (1, 1, 0)
+
+
+def test_a_store_that_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "broken.db"
     path.write_bytes(b"SQLite format 3\0" + bytes(200))
     assert run(["agreement", str(path)]) == 4

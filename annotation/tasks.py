@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 from allusion_es.core.errors import InputError
 from allusion_es.evaluation.gold import GoldLink
-from allusion_es.language.tokenise import Tokeniser, Word
-
-# Offsets must not depend on a dictionary: every printed word is one word, enclitics included.
-_TOKENISER = Tokeniser(lambda _: True)
+from allusion_es.evaluation.segmentation import anchor_words, has_anchor
+from allusion_es.language.tokenise import printed_words as printed_words
 
 _CLOSING = frozenset(".,;:!?")
 
@@ -23,7 +21,8 @@ class Instance:
         passage: The link's `before`, `text` and `after`, with one blank between them, but none
             before a stop or comma.
         words: Start and end (exclusive) of each word, in characters of `passage`. Annotations
-            count these words.
+            count these words: those of `language.tokenise.printed_words`, in which enclitics
+            stay on, and no dictionary has a say.
         anchor: Place of the anchor's first word in `words`, and the place after its last.
         has_anchor: Whether the link names the anchor; else the middle word stands in for it.
     """
@@ -55,20 +54,6 @@ class Instance:
         return [self.passage[i:j] for i, j in itertools.pairwise(cuts)]
 
 
-def printed_words(text: str) -> list[Word]:
-    r"""The words of a text as annotations count them.
-
-    They are the words that `language.tokenise` finds, but with enclitics left on: `dixitque`
-    is one word. Numbers and punctuation are none. No dictionary is asked, so the count stays
-    the same whatever lemmatiser is used.
-
-    Example:
-        >>> [word.form for word in printed_words("Dixitque: 3 ver-\nba [e]st")]
-        ['dixitque', 'uerba', 'est']
-    """
-    return _TOKENISER.words(text)
-
-
 def instance_of(link: GoldLink, source: str = "") -> Instance:
     """The instance that a gold link makes.
 
@@ -92,26 +77,22 @@ def instance_of(link: GoldLink, source: str = "") -> Instance:
     """
     query = link.query
     where = f"{source}:{link.line}" if link.line else source or f"link {query.query_id!r}"
-    before, text, after = (part.strip() for part in (query.before, query.text, query.after))
-    forms = [word.form for word in printed_words(text)]
-    if not forms:
+    own = printed_words(query.text)
+    if not own:
         raise InputError(f"{where}: field 'text' has no word to annotate; leave the link out")
-    anchor = [word.form for word in printed_words(query.anchor)]
-    if query.anchor.strip():
-        place = _find(anchor, forms)
-        if place is None:
-            raise InputError(
-                f"{where}: field 'anchor': {query.anchor[:40]!r} does not occur in 'text'; "
-                "give words of the text"
-            )
-    else:
-        place, anchor = (len(forms) - 1) // 2, [""]
+    if query.anchor.strip() and not has_anchor(link):
+        raise InputError(
+            f"{where}: field 'anchor': {query.anchor[:40]!r} does not occur in 'text'; give "
+            "words of the text"
+        )
+    first, last = anchor_words(query, own)
+    before, text, after = (part.strip() for part in (query.before, query.text, query.after))
     # No blank before the mark that ends the text; it breaks words as well.
     blank = "" if after[:1] in _CLOSING else " "
     passage = f"{before} {text}{blank}{after}".strip()
     words = tuple((word.start, word.end) for word in printed_words(passage))
-    first = len(printed_words(before)) + place
-    return Instance(link, passage, words, (first, first + len(anchor)), bool(query.anchor.strip()))
+    shift = len(printed_words(before))
+    return Instance(link, passage, words, (shift + first, shift + last + 1), has_anchor(link))
 
 
 def instances_of(links: Iterable[GoldLink], source: str = "") -> list[Instance]:
@@ -147,11 +128,3 @@ after='ut ait', anchor='omni')
         anchor=query.anchor if instance.has_anchor else instance.text(*instance.anchor),
     )
     return replace(instance.link, query=marked)
-
-
-def _find(part: list[str], whole: list[str]) -> int | None:
-    """Where `part` first stands in `whole`."""
-    for place in range(len(whole) - len(part) + 1):
-        if part and whole[place : place + len(part)] == part:
-            return place
-    return None

@@ -23,13 +23,11 @@ from allusion_es.cli.options import (
     library,
     open_candidate_index,
 )
-from allusion_es.core.errors import InputError, UsageError, VerseError
+from allusion_es.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from allusion_es.annotation.app import Work
     from allusion_es.annotation.store import Store
-    from allusion_es.annotation.tasks import Instance
-    from allusion_es.corpora.passage import Passage
 
 _PAGE = "page"
 _PORT = 8733
@@ -101,9 +99,11 @@ def page(
     from allusion_es.annotation.store import Store
 
     login = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
-    work = _work(links, annotator)
+    index = open_candidate_index(name, login)
+    work = _work(links, annotator, index.ids())
     everything = [instance for mine in work for instance in mine.instances]
-    verses = _verses(everything, links, name, login)
+    ids = sorted({each for instance in everything for each in instance.link.relevant})
+    verses = dict(zip(ids, index.passages(ids), strict=True))
     opened = Store(store, create_missing=True)
     opened.add(everything)
     _say_what_there_is(work, opened)
@@ -135,32 +135,22 @@ def _check_extra() -> None:
         ) from error
 
 
-def _work(path: Path, annotators: Sequence[str]) -> "list[Work]":
-    """What each annotator has to do."""
+def _work(path: Path, annotators: Sequence[str], ids: Sequence[str]) -> "list[Work]":
+    """What each annotator has to do, with links to passages of a collection with these ids."""
     from allusion_es.annotation.app import Work
     from allusion_es.annotation.split import check_annotator
     from allusion_es.annotation.tasks import instances_of
     from allusion_es.evaluation.gold_files import read_gold
+    from allusion_es.evaluation.gold_ids import resolve
 
     work = []
     for name in dict.fromkeys(check_annotator(name) for name in annotators):
         file = path / f"{name}.jsonl" if path.is_dir() else path
         if path.is_dir() and not file.exists():
             raise InputError(f"{file}: missing; 'allusion-es annotate split' makes such files")
-        work.append(Work(name, tuple(instances_of(read_gold(file), str(file)))))
+        links = resolve(read_gold(file), ids, source=str(file))
+        work.append(Work(name, tuple(instances_of(links, str(file)))))
     return work
-
-
-def _verses(
-    instances: "Iterable[Instance]", source: Path, name: str, login: ServerOptions
-) -> "dict[str, Passage]":
-    """The passages that the instances' links name, by id."""
-    ids = list(dict.fromkeys(each for instance in instances for each in instance.link.relevant))
-    index = open_candidate_index(name, login)
-    try:
-        return dict(zip(ids, index.passages(ids), strict=True))
-    except VerseError as error:
-        raise VerseError(f"{source}: field 'relevant': {error}") from error
 
 
 def _token(mine: "Work", store: "Store") -> str:

@@ -79,7 +79,9 @@ class AnnotationServer:
         self.urls: dict[str, str] = {}
         for _ in annotators:
             name, _, url = self.process.stdout.readline().decode().rstrip("\n").partition("\t")
-            assert url, self.log.read_text()
+            if not url:
+                self.kill()
+                raise AssertionError(self.log.read_text())
             self.urls[name] = url
         self.port = urlsplit(url).port or 0
 

@@ -95,7 +95,7 @@ def success(judged: Judged, k: int) -> float:
     """1 if there is a hit in the first k ranks, else 0: what the paper calls P@k.
 
     Source: E. Manjavacas, B. Long and M. Kestemont, On the Feasibility of Automated Detection
-    of Allusive Text Reuse (2019), section 4.
+    of Allusive Text Reuse (2019), section 5.4.
 
     Example:
         >>> success(Judged((4, 5), 3), 3), success(Judged((4, 5), 3), 4)

@@ -80,7 +80,7 @@ def bootstrap_interval(
     numbers = np.random.default_rng(seed)
     for part in parts(resamples, count):
         drawn = numbers.integers(0, count, size=(part.stop - part.start, count))
-        means[part] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+        means[part] = sums.take(drawn).sum(axis=1) / sizes.take(drawn).sum(axis=1)
     tail = _tail((1 - level) / 2, count)
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)

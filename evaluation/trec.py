@@ -19,6 +19,8 @@ _NUMBER = re.compile(r"<num>\s*(?:number:)?\s*([^<\s]+)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>\s*(?:topic:)?([^<]*)", re.IGNORECASE)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
+_LARGEST = float(np.finfo(np.float32).max)
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -87,7 +89,8 @@ def run_lines(query_id: str, ranking: Ranking, tag: str) -> Iterator[str]:
         tag: Name of the run.
 
     Raises:
-        UsageError: An id or the tag is empty or contains blanks, which the format cannot hold.
+        UsageError: An id or the tag is empty or contains blanks, which the format cannot hold,
+            or a score is not finite in single precision.
 
     Example:
         >>> list(run_lines("q1", Ranking(("Ps.1.1", "Ps.1.2"), np.array([0.5, 0.5])), "bm25"))
@@ -99,6 +102,8 @@ def run_lines(query_id: str, ranking: Ranking, tag: str) -> Iterator[str]:
     pairs = zip(ranking.ids, ranking.scores.tolist(), strict=True)
     for rank, (passage, score) in enumerate(pairs, start=1):
         check_word(passage, "passage id")
+        if not abs(score) <= _LARGEST:
+            raise UsageError(f"score {score} of {passage!r} is beyond single precision")
         above = min(np.float32(score), np.nextafter(above, np.float32(-math.inf)))
         yield f"{query_id} Q0 {passage} {rank} {float(above)!r} {tag}"
 
@@ -220,7 +225,7 @@ def _columns(path: Path, form: str) -> Iterator[tuple[str, list[str]]]:
 
 def _number(score: str, place: str) -> float:
     try:
-        value = float(score)
+        value = float(score) if "_" not in score else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

@@ -67,6 +67,7 @@ def test_a_written_run_is_read_in_the_same_order(
     [
         ("q1 Q0 Ps.1.1 1 0.5\n", r"run:1: 5 columns instead of 6; write 'query_id Q0"),
         (RUN + "q1 Q0 Ps.1.2 2 high tag\n", r"run:2: score 'high' is not a finite number"),
+        (RUN + "q1 Q0 Ps.1.2 2 1_0 tag\n", r"run:2: score '1_0' is not a finite number"),
         (RUN + "q1 Q0 Ps.1.2 2 nan tag\n", r"run:2: score 'nan' is not a finite number"),
         (RUN + "q1 Q0 Ps.1.2 2 -inf tag\n", r"run:2: score '-inf' is not a finite number"),
         (RUN + "\n" + RUN, r"run:3: passage 'Ps.1.1' is there twice for query 'q1'"),
@@ -85,6 +86,9 @@ def test_what_cannot_stand_in_a_run_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"passage id 'Ps 1,2' cannot stand"):
         write_run(tmp_path / "run", {"q": ranking}, "tag")
     assert not list(tmp_path.iterdir())
+    for score in (np.nan, np.inf, -1e39):
+        with pytest.raises(UsageError, match=r"of 'a' is beyond single precision"):
+            list(run_lines("q", Ranking(("a",), np.array([score])), "tag"))
     for query_id, tag in (("", "tag"), ("a b", "tag"), ("q", ""), ("q", "my run")):
         with pytest.raises(UsageError, match="must not be empty or contain blanks"):
             list(run_lines(query_id, ranking, tag))

@@ -17,7 +17,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from allusion_es.annotation.marks import NOTHING, Mark
+from allusion_es.annotation.marks import NOTHING, Change, Mark
 from allusion_es.annotation.store import Store
 
 Span = tuple[int, int]
@@ -125,14 +125,44 @@ def store(server: AnnotationServer, folder: Path) -> Store:
     return Store(folder / "spans.sqlite")
 
 
+class Own:
+    """One annotator's part of a store that many tests share."""
+
+    def __init__(self, server: AnnotationServer, store: Store, name: str) -> None:
+        self.server, self.store, self.name = server, store, name
+
+    def marks(self) -> list[Mark]:
+        return [mark for _, name, mark in self.store.marks() if name == self.name]
+
+    def history(self) -> list[Change]:
+        return [change for change in self.store.history() if change.annotator == self.name]
+
+
+@pytest.fixture(scope="module")
+def owners(tmp_path_factory: pytest.TempPathFactory, little_index: str) -> Iterator[Iterator[Own]]:
+    """A server with an annotator for each test."""
+    folder = tmp_path_factory.mktemp("page")
+    names = [f"anna {number}" for number in range(16)]
+    running = AnnotationServer(links(folder / "links.jsonl"), names, folder / "spans.sqlite")
+    store = Store(folder / "spans.sqlite")
+    yield (Own(running, store, name) for name in names)
+    running.stop()
+
+
 @pytest.fixture
-def page(browser: Browser, server: AnnotationServer) -> Iterator[Page]:
-    yield Page(browser, server.urls["anna"])
+def own(owners: Iterator[Own]) -> Own:
+    return next(owners)
+
+
+@pytest.fixture
+def page(browser: Browser, own: Own) -> Iterator[Page]:
+    url = own.server.urls[own.name]
+    yield Page(browser, url)
     assert browser.console_errors() == []
-    origin = urlsplit(server.urls["anna"]).netloc
     asked = [urlsplit(url) for url in browser.requests()]
     assert len(asked) >= 5
-    assert {url.netloc for url in asked if url.scheme not in {"data", "about"}} == {origin}
+    origin = urlsplit(url).netloc
+    assert {each.netloc for each in asked if each.scheme not in {"data", "about"}} == {origin}
 
 
 def observed_and_expected(choices: dict[str, list[Span]]) -> tuple[float, float, float]:
@@ -243,7 +273,7 @@ def test_three_annotators_through_reloads_and_a_kill(
     assert told["kappa"] == pytest.approx(kappa, abs=1e-9)
 
 
-def test_keys(page: Page, store: Store) -> None:
+def test_keys(page: Page, own: Own) -> None:
     assert page.span() is None
     assert not page.at("save").is_enabled()
     page.press(Keys.ENTER)
@@ -268,7 +298,7 @@ def test_keys(page: Page, store: Store) -> None:
     page.mark_by_keys((5, 7))
     page.press("c", "an cf. Ps 2?", Keys.ESCAPE, Keys.ENTER)
     page.wait_text("count", "2 of 10 done, 1 skipped")
-    assert [mark for _, _, mark in store.marks()] == [
+    assert own.marks() == [
         Mark(doubt=True),
         Mark(skipped=True),
         Mark(5, 7, comment="an cf. Ps 2?"),
@@ -333,7 +363,7 @@ def test_touch(page: Page) -> None:
         devtools("Emulation.setTouchEmulationEnabled", {"enabled": False})
 
 
-def test_undo_takes_back_saves_one_by_one(page: Page, store: Store) -> None:
+def test_undo_takes_back_saves_one_by_one(page: Page, own: Own) -> None:
     for span in ((4, 7), (5, 8)):
         page.mark_by_keys(span)
         page.save_by_keys()
@@ -347,16 +377,16 @@ def test_undo_takes_back_saves_one_by_one(page: Page, store: Store) -> None:
     assert (page.number(), page.span()) == (1, None)
     page.press("u")
     assert page.text("problem") == "There is nothing to undo."
-    assert [change.kind for change in store.history()] == ["save", "save", "undo", "undo"]
-    assert store.marks() == []
+    assert [change.kind for change in own.history()] == ["save", "save", "undo", "undo"]
+    assert own.marks() == []
 
 
-def test_what_is_not_saved_stays_while_one_looks_elsewhere(page: Page, store: Store) -> None:
+def test_what_is_not_saved_stays_while_one_looks_elsewhere(page: Page, own: Own) -> None:
     page.mark_by_keys((4, 7))
     page.press("n", "p")
     assert page.span() == (4, 7)
     assert page.text("state") == "Changed, not saved."
-    assert store.history() == []
+    assert own.history() == []
 
 
 def test_text_never_becomes_markup(browser: Browser, folder: Path, little_index: str) -> None:
@@ -417,10 +447,8 @@ def test_changes_outlive_the_page_when_the_server_is_away(
         again.stop()
 
 
-def test_two_windows_of_one_annotator_do_not_overwrite_each_other(
-    page: Page, store: Store, server: AnnotationServer
-) -> None:
-    assert server.save("anna", (3, 9), "elsewhere").status == 200
+def test_two_windows_of_one_annotator_do_not_overwrite_each_other(page: Page, own: Own) -> None:
+    assert own.server.save(own.name, (3, 9), "elsewhere").status == 200
     page.mark_by_keys((5, 8))
     page.save_by_keys()
     page.wait(lambda: page.text("problem"))
@@ -428,7 +456,7 @@ def test_two_windows_of_one_annotator_do_not_overwrite_each_other(
     page.press("p")
     assert page.span() == (3, 9)
     assert page.text("state") == "Saved: 6 words."
-    assert store.marks() == [("b-0", "anna", Mark(3, 9))]
+    assert own.marks() == [Mark(3, 9)]
     page.browser.console_errors()  # Chromium notes the status 409
 
 

@@ -4,6 +4,8 @@ import http.client
 import json
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -374,3 +376,15 @@ def test_help_shows_all_commands(run: Run) -> None:
     for name in ("page", "split", "export", "annotate LINKS"):
         assert name in text
     assert run("annotate", "page", "--help").stdout.startswith("Usage: allusion-es annotate page")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from allusion_es.cli.main import run\n"
+        "for name in ('page', 'split', 'export'): run(['annotate', name, '--help'])\n"
+        "print(sorted({'numpy', 'scipy', 'starlette', 'uvicorn', 'elasticsearch', 'sqlite3'} "
+        "& set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == "[]\n"

@@ -178,16 +178,12 @@ def evaluate(
     """
     from allusion_es.cli.evaluation import Choices, evaluate_gold
 
-    experiment = Experiment(target) if target in {each.value for each in Experiment} else None
-    if experiment and gold is None:
-        raise UsageError(f"{target} needs gold links: give them with --gold FILE")
-    if not experiment and gold is not None:
-        raise UsageError(f"--gold and {target!r} both name gold links; give one of them")
+    experiment, links = _gold(target, gold)
     server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     evaluate_gold(
         Choices(
-            experiment=experiment.value if experiment else None,
-            gold=gold or Path(target),
+            experiment=experiment,
+            gold=links,
             topics=topics,
             run=run,
             methods=_list(methods, "--methods"),
@@ -219,6 +215,17 @@ def evaluate(
             server=server,
         )
     )
+
+
+def _gold(target: str, gold: Path | None) -> tuple[str | None, Path]:
+    """Which experiment is asked for, if any, and where the gold links are."""
+    if target in {each.value for each in Experiment}:
+        if gold is None:
+            raise UsageError(f"{target} needs gold links: give them with --gold FILE")
+        return target, gold
+    if gold is not None:
+        raise UsageError(f"--gold and {target!r} both name gold links; give one of them")
+    return None, Path(target)
 
 
 def _list(text: str, option: str) -> tuple[str, ...]:

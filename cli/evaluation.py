@@ -1,7 +1,7 @@
 """What `allusion-es evaluate` does once its options are read."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from allusion_es.core.files import data_dir
 from allusion_es.core.parameters import Settings
 from allusion_es.corpora.numbering import Numbering
 from allusion_es.evaluation import experiments, paper
-from allusion_es.evaluation.errors import GOOD, add_texts, error_rows, loss_rows
+from allusion_es.evaluation.errors import ErrorAnalysis
 from allusion_es.evaluation.experiments import Experiment, Line
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.evaluation.gold_files import read_gold
@@ -37,7 +37,7 @@ from allusion_es.evaluation.overlap import (
     overlap_table,
     overlaps,
 )
-from allusion_es.evaluation.parallels import parallels, with_parallels
+from allusion_es.evaluation.parallels import with_parallels
 from allusion_es.evaluation.runs import Run, found_in
 from allusion_es.evaluation.scoring import (
     Scoring,
@@ -154,6 +154,9 @@ class _Evaluation:
         }
         return overlaps(self._links, queries, self._index)
 
+    def _error_analysis(self) -> ErrorAnalysis:
+        return ErrorAnalysis(self._links, self._index, self._overlaps())
+
     def _experiment(self) -> Experiment:
         choices, links = self._choices, self._links
         base = Method(
@@ -215,7 +218,7 @@ class _Evaluation:
         choices = self._choices
         links = with_parallels(self._links, self._index) if choices.parallels else self._links
         scoring = Scoring(self._measures, choices.resamples, seed=choices.seed)
-        errors = _Errors(self._links, self._index, self._overlaps) if choices.errors else None
+        errors = self._error_analysis() if choices.errors else None
         lines, scored = [], []
         for line, run in results:
             lines.append(line)
@@ -232,36 +235,12 @@ class _Evaluation:
             rows = with_printed(score_rows(scored, links, scoring), lines)
             print_rows(rows, choices.format, title, paper.NOTE if choices.experiment else "")
         if errors and choices.errors:
-            errors.write(choices.errors)
-
-
-class _Errors:
-    """What went wrong, gathered from run to run."""
-
-    def __init__(
-        self,
-        links: Sequence[GoldLink],
-        index: CandidateIndex,
-        overlaps: Callable[[], list[Overlap]],
-    ) -> None:
-        self._links, self._index, self._overlaps = links, index, overlaps()
-        self._near = parallels((name for link in links for name in link.relevant), index)
-        self._rows: list[dict[str, Any]] = []
-        self._labels: tuple[str, ...] = ()
-
-    def add(self, line: Line, run: Run) -> None:
-        self._labels = tuple(line.labels)
-        self._rows += error_rows(line, run, self._links, self._overlaps, self._near)
-
-    def write(self, path: Path) -> None:
-        add_texts(self._rows, self._links, self._index)
-        write_errors(path, self._rows)
-        for row in loss_rows(self._rows, self._labels):
-            name = " ".join(row[label] for label in self._labels)
-            _say(
-                f"{name}: of {row['links']} relevant passages {row['lost_in_first_stage']} were "
-                f"lost in the first stage, {row['ranked_low']} ranked below {GOOD}"
-            )
+            write_errors(choices.errors, errors.rows())
+            for row in errors.losses():
+                _say(
+                    "{method} {input}: of {links} relevant passages {lost_in_first_stage} were "
+                    "lost in the first stage, {ranked_low} ranked below 20".format_map(row)
+                )
 
 
 def _field(name: str) -> Field:

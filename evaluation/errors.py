@@ -6,6 +6,7 @@ from typing import Any, Literal
 from allusion_es.evaluation.experiments import Line
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.evaluation.overlap import Overlap
+from allusion_es.evaluation.parallels import parallels
 from allusion_es.evaluation.runs import Run
 from allusion_es.retrieval.index import CandidateIndex
 
@@ -26,6 +27,41 @@ def loss_of(rank: int | None) -> Loss:
     if rank is None:
         return "first stage"
     return "" if rank <= GOOD else "reranking"
+
+
+class ErrorAnalysis:
+    """What went wrong, gathered from run to run.
+
+    Args:
+        links: The gold links.
+        index: Where the passages are.
+        overlaps: From `overlap.overlaps`, of the same links.
+
+    Raises:
+        VerseError: A passage is not in the index.
+    """
+
+    def __init__(
+        self, links: Sequence[GoldLink], index: CandidateIndex, overlaps: Sequence[Overlap]
+    ) -> None:
+        self._links, self._index, self._overlaps = links, index, overlaps
+        self._near = parallels((name for link in links for name in link.relevant), index)
+        self._rows: list[dict[str, Any]] = []
+        self._labels: tuple[str, ...] = ()
+
+    def add(self, line: Line, run: Run) -> None:
+        """Add what a method did."""
+        self._labels = tuple(line.labels)
+        self._rows += error_rows(line, run, self._links, self._overlaps, self._near)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """See `error_rows`; with the words of query, relevant passage and first hit."""
+        add_texts(self._rows, self._links, self._index)
+        return self._rows
+
+    def losses(self) -> list[dict[str, Any]]:
+        """See `loss_rows`."""
+        return loss_rows(self._rows, self._labels)
 
 
 def error_rows(

@@ -74,7 +74,7 @@ class Guard:
             await send(message)
 
         try:
-            self._check_source(Headers(scope=scope))
+            self._check_source(Headers(scope=scope), scope["method"])
             token, slash, path = scope["path"].removeprefix("/").partition("/")
             scope["state"] = {"holder": self._holder(token)}
             scope["path"] = f"/{path}"
@@ -86,17 +86,18 @@ class Guard:
         else:
             await app(scope, receive, guarded)
 
-    def _check_source(self, headers: Headers) -> None:
+    def _check_source(self, headers: Headers, method: str) -> None:
         host = headers.get("host", "")
         name = _host_name(host)
         if name not in self._names and not _is_address(name):
             raise RefusedError(
                 421, "this server does not go by that name; open the URL that it printed"
             )
-        origin = headers.get("origin")
-        if origin is not None and origin != f"http://{host}":
-            raise RefusedError(403, "requests from other pages are refused")
-        if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+        site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode")
+        # Someone may have sent the URL, and a click on it in a mail is no attack.
+        is_click = method == "GET" and mode == "navigate"
+        is_own = site in {"none", "same-origin"} or is_click
+        if headers.get("origin", f"http://{host}") != f"http://{host}" or not is_own:
             raise RefusedError(403, "requests from other pages are refused")
 
     def _holder(self, token: str) -> object:

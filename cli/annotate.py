@@ -1,5 +1,6 @@
 """`allusion-es annotate`: the annotation page."""
 
+import contextlib
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -38,7 +39,8 @@ class PageByDefault(typer.core.TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
         """Put the name of the command in front where none is given."""
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+        args = args or ["--help"]
+        if args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = [_PAGE, *args]
         return super().parse_args(ctx, args)
 
@@ -47,7 +49,6 @@ app = typer.Typer(
     cls=PageByDefault,
     help="Mark spans on a local page: annotate LINKS --annotator NAME. Divide the work, export.",
     epilog="'annotate LINKS ...' is short for 'annotate page LINKS ...'.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 app.command("split")(split)
@@ -117,12 +118,11 @@ def page(
             )
         tokens = {_token(mine, opened): mine for mine in work}
         page_app = application(opened, tokens, verses, [host])
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             for token, mine in tokens.items():
                 print(f"{mine.annotator}\thttp://{address}/{token}/", flush=True)
             serve(page_app, listener)
-        except KeyboardInterrupt:
-            print(f"stopped; all that was acknowledged is in {store}", file=sys.stderr)
+        print(f"stopped; all that was acknowledged is in {store}", file=sys.stderr)
 
 
 def _check_extra() -> None:

@@ -130,6 +130,14 @@ def test_other_origins_and_names_are_refused(
     assert_refused(reply, status, "refused" if status == 403 else "does not go by that name")
 
 
+def test_a_link_elsewhere_opens_the_page_and_does_no_more(server: AnnotationServer) -> None:
+    click = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert server.ask("GET", server.path("anna"), headers=click).status == 200
+    assert server.ask("POST", server.path("anna", "api/save"), b"{}", click).status == 403
+    load = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    assert server.ask("GET", server.path("anna", "annotate.js"), headers=load).status == 403
+
+
 def test_the_page_itself_may_ask_under_any_address(server: AnnotationServer) -> None:
     for host in (f"localhost:{server.port}", f"127.0.0.1:{server.port}", "[::1]:9"):
         sent = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
@@ -373,6 +381,7 @@ def test_stopping_is_no_error(place: Path, little_index: str) -> None:
 
 def test_help_shows_all_commands(run: Run) -> None:
     text = run("annotate", "--help").stdout
+    assert run("annotate").stdout == text
     for name in ("page", "split", "export", "annotate LINKS"):
         assert name in text
     assert run("annotate", "page", "--help").stdout.startswith("Usage: allusion-es annotate page")

@@ -6,8 +6,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -276,6 +278,40 @@ def test_two_servers_and_many_annotators_at_once(place: Path, little_index: str)
     expected = [(f"b-{i}", name, Mark(5, 6 + i % 7)) for i in range(12) for name in names]
     assert found == expected
     assert len(Store(path).history()) == 48
+
+
+def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(
+    place: Path, little_index: str
+) -> None:
+    path, names = place / "killed.sqlite", ["anna", "berta", "carla"]
+    running = AnnotationServer(links(place / "killed.jsonl"), names, path)
+    enough = threading.Event()
+    acknowledged: dict[str, int] = dict.fromkeys(names, 0)
+
+    def annotate(name: str) -> None:
+        with suppress(OSError, http.client.HTTPException):
+            for number in range(100_000):
+                if (
+                    running.save(name, (5, 6 + number % 7), f"k{number}", revision=number).status
+                    == 200
+                ):
+                    acknowledged[name] = number + 1
+                if min(acknowledged.values()) >= 10:
+                    enough.set()
+
+    with ThreadPoolExecutor(3) as pool:
+        saving = [pool.submit(annotate, name) for name in names]
+        assert enough.wait(60)
+        running.kill()
+        for each in saving:
+            each.result(60)
+    store = Store(path)
+    for name in names:
+        keys = [change.key for change in store.history() if change.annotator == name]
+        # What was under way when the server died may have been made, too.
+        assert len(keys) - acknowledged[name] in {0, 1}
+        assert keys == [f"k{number}" for number in range(len(keys))]
+        assert store.saved(name)["b-0"].revision == len(keys)
 
 
 def test_a_store_that_another_process_holds_is_waited_for_and_told_of(

@@ -242,8 +242,8 @@ def test_the_commands(run: Run, store: Store, tmp_path: Path, little_index: str)
     exported.write_text(done.stdout)
     assert tuple(read_gold(exported)) == export_links(store).links
     assert run("annotate", "export", "--store", str(store.path)).stdout == done.stdout
-    answers = run("query", str(exported), "--name", INDEX, "--rerank", "none", "--format", "tsv")
-    assert answers.returncode == 0, answers.stderr
+    measured = run("evaluate", str(exported), "--name", INDEX, "--methods", "none")
+    assert measured.returncode == 0, measured.stderr
     table = run("annotate", "export", "--store", str(store.path), "--format", "tsv", "--doubts")
     lines = [line.split("\t") for line in table.stdout.splitlines()]
     assert lines[0][:4] == ["instance", "annotator", "start", "end"]

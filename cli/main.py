@@ -17,6 +17,7 @@ from allusion_es.cli import (
     fetch,
     gold,
     index,
+    learn,
     listing,
     query,
 )
@@ -41,6 +42,7 @@ app.add_typer(annotate.app, name="annotate")
 app.command("agreement")(agreement.agreement)
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(gold.app, name="gold")
+app.command("learn")(learn.learn)
 
 _INTERRUPTED = 130
 

@@ -182,7 +182,7 @@ class CitationVectors:
         vectors = self.known_word_vectors(list(numbers))
         weights = np.array(roots, dtype=np.float32)
         if len(texts) > _FEW:
-            return unit(_product(weights, np.array(codes), np.array(offsets), vectors))
+            return unit(_product(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors))
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for number, (start, end) in enumerate(pairwise(offsets)):
             sums[number] = weights[start:end] @ vectors[codes[start:end]]

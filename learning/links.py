@@ -8,8 +8,8 @@ from allusion_es.core.progress import Progress, silent
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.language.analysis import Analyser
 from allusion_es.language.word_parts import Word
+from allusion_es.retrieval.analysed import reread
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import FIELDS
 
 LEAST_LINKS = 200
 """Fewer different links teach nothing that holds for others."""
@@ -65,13 +65,13 @@ class LearningCollection:
 
 def read_collection(index: CandidateIndex) -> LearningCollection:
     """All passages of an index with their words, in canonical order."""
-    passages = sorted(index.passages(index.ids()), key=lambda passage: (passage.order, passage.id))
-    ids = tuple(passage.id for passage in passages)
-    tokens, lemmas = (index.texts(field, ids) for field in FIELDS)
-    texts = tuple(
-        tuple(zip(tokens.text(place), lemmas.text(place), strict=True)) for place in range(len(ids))
-    )
-    return LearningCollection(ids, texts)
+    ids: list[str] = []
+    texts: list[tuple[Word, ...]] = []
+    for analysed in reread(index):
+        ids.append(analysed.passage.id)
+        words = analysed.analysis
+        texts.append(tuple(zip(words.tokens, words.lemmas, strict=True)))
+    return LearningCollection(tuple(ids), tuple(texts))
 
 
 def known_links(

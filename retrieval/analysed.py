@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import Analyser, Analysis
-from allusion_es.retrieval.types import AnalysedQuery, Query
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Query
 
 WINDOW = 20
 """Words before and after a query that say what it speaks of; further ones mislead."""
+
+_TOGETHER = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,18 @@ def analyse_passages(passages: Iterable[Passage], analyser: Analyser) -> Iterato
             except InputError as error:
                 raise InputError(f"passage {passage.id}: {error}") from error
         yield AnalysedPassage(passage, analysis)
+
+
+def reread(index: CandidateIndex) -> Iterator[AnalysedPassage]:
+    """The passages of an index in canonical order, with the words that it has for them."""
+    passages = sorted(index.passages(index.ids()), key=lambda passage: (passage.order, passage.id))
+    for start in range(0, len(passages), _TOGETHER):
+        some = passages[start : start + _TOGETHER]
+        tokens, lemmas = (index.texts(field, [one.id for one in some]) for field in FIELDS)
+        for number, passage in enumerate(some):
+            words = tokens.text(number)
+            spans = ((0, 0),) * len(words)
+            yield AnalysedPassage(passage, Analysis(words, lemmas.text(number), spans))
 
 
 def analyse_query(query: Query, analyser: Analyser) -> AnalysedQuery:

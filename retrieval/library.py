@@ -1,7 +1,7 @@
 """The indexes in the data folder: built, opened, listed."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from allusion_es.core.errors import IndexMissingError, UsageError
@@ -14,7 +14,7 @@ from allusion_es.language.analysis import Analyser
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.floret import Floret
 from allusion_es.language.vectors import WordVectors
-from allusion_es.retrieval.analysed import AnalysedPassage, analyse_passages
+from allusion_es.retrieval.analysed import AnalysedPassage, analyse_passages, reread
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.local_build import build_local
@@ -118,6 +118,22 @@ class Library:
         path = self.path(name)
         return build_local(path, *self.prepare(passages, options))
 
+    def give_citations(self, name: str, citations: CitationVectors | None) -> None:
+        """Build the index of that name again, with other citation vectors or none.
+
+        Its words are those that it has. It stays in use until the new one is complete.
+
+        Raises:
+            IndexMissingError: There is none of that name.
+            SettingsMismatchError: The vectors do not fit its analysis.
+            StorageError: It cannot be written.
+        """
+        index = self.open(name)
+        if citations is not None:
+            citations.check(index.settings.analysis)
+        settings = replace(index.settings, citations=citations.name if citations else "")
+        build_local(self.path(name), reread(index), settings, index.vectors, citations)
+
     def prepare(
         self, passages: Iterable[Passage], options: BuildOptions
     ) -> tuple[
@@ -156,6 +172,11 @@ class Library:
         """The verses of the Vulgate, fetched first where they are missing."""
         path = fetch(VULGATE, self.folder, self._progress)
         yield from self._progress(read_vulgate(path), "Indexing the Vulgate", _VERSES)
+
+    @property
+    def models(self) -> Models:
+        """The citation vectors at hand."""
+        return self._models
 
     def citations(self, name: str) -> CitationVectors:
         """The citation vectors of that name; see `models.Models.open`."""

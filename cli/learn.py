@@ -1,0 +1,231 @@
+"""`allusion-es learn`: learn from gold links how an index is cited."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from allusion_es.cli.options import (
+    ApiKey,
+    CaCerts,
+    DataDir,
+    Es,
+    Fingerprint,
+    Name,
+    Password,
+    ServerOptions,
+    TableFormat,
+    User,
+    Wait,
+    library,
+    open_candidate_index,
+)
+from allusion_es.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from allusion_es.evaluation.gold import GoldLink
+    from allusion_es.language.citation_vectors import CitationVectors
+    from allusion_es.learning.learn import Teacher
+    from allusion_es.learning.links import KnownLink
+    from allusion_es.learning.validation import Result
+    from allusion_es.retrieval.index import CandidateIndex
+
+
+def learn(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="GOLD…",
+            help="Files of gold links: JSON lines, tables with tabs, or TREC qrels with topics.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Install what is learned: build the index with it.")
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Go back to what the index had before it learned.")
+    ] = False,
+    info: Annotated[
+        bool, typer.Option("--info", help="Tell what the index's vectors were learned from.")
+    ] = False,
+    folds: Annotated[
+        int,
+        typer.Option(
+            help="Divide the works into so many parts, and test on each what the others teach; "
+            "0 tests nothing."
+        ),
+    ] = 3,
+    seed: Annotated[int, typer.Option(help="Same links and seed: same vectors.")] = 1,
+    epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
+    name: Name = "vulgate",
+    format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
+    es: Es = None,
+    ca_certs: CaCerts = None,
+    fingerprint: Fingerprint = None,
+    api_key: ApiKey = None,
+    user: User = None,
+    password: Password = None,
+    wait: Wait = 0.0,
+    data_dir: DataDir = None,
+) -> None:
+    """Learn from gold links how the passages of an index are cited.
+
+    Shows what that would bring on works that were not learned from, and where it would hurt;
+    changes nothing without --yes.
+    """
+    if bool(files) + undo + info != 1:
+        raise UsageError("give files of gold links, or --undo, or --info; one of the three")
+    if folds < 0 or folds == 1:
+        raise UsageError(f"--folds {folds}: give 2 or more, or 0 to test nothing")
+    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+    index = open_candidate_index(name, server)
+    if info:
+        _info(index, format)
+    elif undo:
+        _undo(index, server)
+    else:
+        _learn(files or [], index, server, yes=yes, folds=folds, numbers=(seed, epochs), to=format)
+
+
+def _learn(
+    files: list[Path],
+    index: "CandidateIndex",
+    server: ServerOptions,
+    *,
+    yes: bool,
+    folds: int,
+    numbers: tuple[int, int],
+    to: TableFormat,
+) -> None:
+    from allusion_es.cli.output import print_rows
+    from allusion_es.cli.progress import progress
+    from allusion_es.learning.about import figures
+    from allusion_es.learning.learn import Teacher
+    from allusion_es.learning.links import check_enough, known_links, read_collection
+    from allusion_es.learning.train import Training
+    from allusion_es.retrieval.pipeline import index_analyser
+
+    training = Training(seed=numbers[0], epochs=numbers[1])
+    gold = _read(files, index)
+    collection = read_collection(index)
+    links, missing = known_links(gold, collection, index_analyser(index), progress)
+    check_enough(links, missing, index.name)
+    teacher = Teacher(index, collection, index.vectors, training, progress)
+    results = teacher.validate(links, folds) if folds else []
+    rows = figures(results)
+    if rows:
+        print_rows(rows, to, "On works not learned from (hundredths)")
+    for line in _advice(results):
+        print(line, file=sys.stderr)
+    if yes:
+        _install(teacher, links, rows, index, server)
+    else:
+        print(
+            f"{len(links)} links; nothing was changed: --yes builds index {index.name!r} with "
+            "what is learned",
+            file=sys.stderr,
+        )
+
+
+def _read(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
+    """The links of all files, with ids of the index; says what is left out."""
+    from allusion_es.evaluation.gold_files import read_gold
+    from allusion_es.evaluation.gold_ids import resolve_known
+
+    ids = index.ids()
+    links = []
+    for file in files:
+        kept, unknown = resolve_known(read_gold(file), ids, source=str(file))
+        links += kept
+        if unknown:
+            first = unknown[0]
+            print(
+                f"{file}:{first.line}: {first.written!r} is not in index {index.name!r}; left "
+                f"out, {len(unknown)} such in all",
+                file=sys.stderr,
+            )
+    return links
+
+
+def _advice(results: "list[Result]") -> list[str]:
+    """Where learning helps and where it hurts, in words."""
+    found = {(result.group, result.method): result.figures for result in results}
+    lines = []
+    for group in dict.fromkeys(result.group for result in results):
+        words, vectors = found[group, "bm25"], found[group, "citations"]
+        if words.queries:
+            change = 100 * (vectors.p10 - words.p10)
+            verdict = "helps" if change > 0 else "hurts" if change < 0 else "changes nothing"
+            lines.append(
+                f"{group}: learning {verdict}: {change:+.1f} of 100 queries have a right passage "
+                f"among the first 10 ({words.queries} queries)"
+            )
+    return lines
+
+
+def _install(
+    teacher: "Teacher",
+    links: "list[KnownLink]",
+    rows: list[dict[str, Any]],
+    index: "CandidateIndex",
+    server: ServerOptions,
+) -> None:
+    more = {"figures": rows, "before": index.settings.citations}
+    vectors = teacher.install(links, library().models, more)
+    _give(index, server, vectors)
+    print(
+        f"index {index.name!r} now has citation vectors {vectors.name}, learned from "
+        f"{len(links)} links; 'allusion-es learn --undo --name {index.name}' takes them back",
+        file=sys.stderr,
+    )
+
+
+def _give(
+    index: "CandidateIndex", server: ServerOptions, vectors: "CitationVectors | None"
+) -> None:
+    """Build the index again with other vectors, where it is."""
+    if server.url is None:
+        library().give_citations(index.name, vectors)
+        return
+    from allusion_es.cli.progress import progress
+    from allusion_es.es.index import open_index
+    from allusion_es.es.rebuild import give_citations
+
+    with server.connect() as connected:
+        books = library()
+        there = open_index(connected, index.name, books.vectors, books.citations)
+        give_citations(connected, there, vectors, progress)
+
+
+def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
+    vectors = index.citations
+    if vectors is None or "before" not in vectors.about:
+        raise UsageError(f"index {index.name!r} has learned nothing that could be taken back")
+    before = str(vectors.about["before"])
+    _give(index, server, library().citations(before) if before else None)
+    now = f"citation vectors {before}" if before else "no citation vectors"
+    print(
+        f"index {index.name!r} has {now} again; {vectors.name} are kept in {vectors.path}",
+        file=sys.stderr,
+    )
+
+
+def _info(index: "CandidateIndex", format: TableFormat) -> None:
+    from allusion_es.cli.output import print_rows
+
+    vectors = index.citations
+    if vectors is None:
+        raise UsageError(
+            f"index {index.name!r} has no citation vectors; learn some with 'allusion-es learn'"
+        )
+    facts: dict[str, Any] = {"name": vectors.name, "rows": len(vectors), "dimension": vectors.dimension}
+    facts |= dict(vectors.about)
+    if format is TableFormat.json:
+        print_rows([facts], format)
+        return
+    measured = facts.pop("figures", [])
+    print_rows([{"property": key, "value": value} for key, value in facts.items()], format)
+    if measured and format is TableFormat.table:
+        print_rows(measured, format, "On works not learned from (hundredths)")

@@ -1,0 +1,99 @@
+"""From gold links to citation vectors in a file."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from allusion_es.core.progress import Progress, silent
+from allusion_es.language.analysis import AnalysisSettings
+from allusion_es.language.citation_file import save_citation_vectors
+from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.vectors import WordVectors
+from allusion_es.learning.about import about
+from allusion_es.learning.links import KnownLink, LearningCollection
+from allusion_es.learning.prune import prune
+from allusion_es.learning.train import Training, train
+from allusion_es.learning.validation import Result, cross_validate
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.models import Models
+
+ROWS = 80_000
+"""More rows than this make the file larger and hardly better."""
+
+
+class Teacher:
+    """Learns from links to one index.
+
+    Args:
+        index: What the links lead to.
+        collection: Its passages.
+        vectors: Word vectors to start from, or None.
+        training: How to train.
+        progress: Told of the steps.
+    """
+
+    def __init__(
+        self,
+        index: CandidateIndex,
+        collection: LearningCollection,
+        vectors: WordVectors | None,
+        training: Training = Training(),  # noqa: B008 - frozen
+        progress: Progress = silent,
+    ) -> None:
+        self._index = index
+        self._collection = collection
+        self._vectors = vectors
+        self._training = training
+        self._progress = progress
+
+    def validate(self, links: Sequence[KnownLink], folds: int) -> list[Result]:
+        """What learning would bring; see `cross_validate`."""
+        with tempfile.TemporaryDirectory(prefix="allusion-es-learn-") as folder:
+
+            def learn(some: Sequence[KnownLink]) -> CitationVectors:
+                path = Path(folder) / f"{len(list(Path(folder).iterdir()))}.citations"
+                self._learn(some, path, None, {})
+                return CitationVectors(path)
+
+            return cross_validate(links, self._collection, self._index, learn, folds)
+
+    def install(
+        self, links: Sequence[KnownLink], models: Models, more: Mapping[str, Any]
+    ) -> CitationVectors:
+        """Learn from all links and keep the vectors with the others at hand.
+
+        If it is interrupted, the next time goes on from there.
+
+        Args:
+            links: All links.
+            models: Where the vectors are kept.
+            more: What else they say of themselves.
+        """
+        new = models.folder / "new.citations"
+        name = self._learn(links, new, models.folder / "unfinished.arrays", more)
+        new.replace(models.path(name))
+        return models.open(name)
+
+    def _learn(
+        self,
+        links: Sequence[KnownLink],
+        path: Path,
+        checkpoint: Path | None,
+        more: Mapping[str, Any],
+    ) -> str:
+        table = train(
+            links,
+            self._collection,
+            self._vectors,
+            self._training,
+            checkpoint=checkpoint,
+            progress=self._progress,
+        )
+        kept = prune(table, ROWS, links, self._collection)
+        facts = about(links, self._collection, self._index.name, self._training, more)
+        return save_citation_vectors(path, kept, self._settings, facts)
+
+    @property
+    def _settings(self) -> AnalysisSettings:
+        return self._index.settings.analysis

@@ -1,0 +1,211 @@
+"""What learned vectors would bring: tested on works that they were not learned from."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.language.citation_vectors import CONTEXT, CitationVectors
+from allusion_es.language.stopwords import STOP_WORDS
+from allusion_es.learning.leaks import without_leaks
+from allusion_es.learning.links import KnownLink, LearningCollection
+from allusion_es.retrieval.fusion import reciprocal_rank_fusion
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.types import Ranking, SearchRequest
+
+DEPTH = 1_000
+"""Passages that are ranked; what is not among them counts as not found."""
+
+_TRIGRAM = 3
+_FUSION_K = 10
+
+Learner = Callable[[Sequence[KnownLink]], CitationVectors]
+"""Learns citation vectors from links."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How well some queries were answered, each from 0 to 1.
+
+    Attributes:
+        queries: How many there are.
+        mrr: Mean of one divided by the rank of the best relevant passage.
+        p10: Share of queries with a relevant passage among the first 10.
+        p20: The same, first 20.
+        r100: The same, first 100.
+        r1000: The same, first 1,000.
+    """
+
+    queries: int
+    mrr: float
+    p10: float
+    p20: float
+    r100: float
+    r1000: float
+
+    @staticmethod
+    def of(ranks: NDArray[np.float64]) -> "Figures":
+        """The figures of queries whose best relevant passage has these ranks, infinite if none.
+
+        Example:
+            >>> figures = Figures.of(np.array([1.0, 4.0, 15.0, np.inf]))
+            >>> round(figures.mrr, 4), figures.p10, figures.p20, figures.r1000
+            (0.3292, 0.5, 0.75, 0.75)
+        """
+        if not len(ranks):
+            return Figures(0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        shares = [float((ranks <= cut).mean()) for cut in (10, 20, 100, 1000)]
+        return Figures(len(ranks), float((1 / ranks).mean()), *shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The figures of one way to search, for one group of queries."""
+
+    group: str
+    method: str
+    figures: Figures
+
+
+def folds_by_work(links: Sequence[KnownLink], count: int) -> list[list[KnownLink]]:
+    """Links in `count` parts of about one size; the links of a work stay together.
+
+    Links without a work are each a work of their own.
+    """
+    sizes = Counter(_work(link, number) for number, link in enumerate(links))
+    parts: list[list[str]] = [[] for _ in range(count)]
+    filled = [0] * count
+    for work, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        least = filled.index(min(filled))
+        parts[least].append(work)
+        filled[least] += size
+    fold_of = {work: number for number, part in enumerate(parts) for work in part}
+    found: list[list[KnownLink]] = [[] for _ in range(count)]
+    for number, link in enumerate(links):
+        found[fold_of[_work(link, number)]].append(link)
+    return found
+
+
+def cross_validate(
+    links: Sequence[KnownLink],
+    collection: LearningCollection,
+    index: CandidateIndex,
+    learn: Learner,
+    count: int = 3,
+) -> list[Result]:
+    """Learn from some works and test on the others, until each was tested on.
+
+    Args:
+        links: All links.
+        collection: The passages of `index`.
+        index: What is searched.
+        learn: Learns vectors.
+        count: In how many parts the works are divided.
+    """
+    found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    for held_out in folds_by_work(links, count):
+        held = {id(link) for link in held_out}
+        rest = [link for link in links if id(link) not in held]
+        learned = without_leaks(rest, held_out, collection)
+        if len(learned) < 2 or not held_out:
+            continue
+        for key, ranks in ranks_by_group(held_out, learned, collection, index, learn(learned)):
+            found.setdefault(key, []).append(ranks)
+    return [
+        Result(group, method, Figures.of(np.concatenate(parts)))
+        for (group, method), parts in found.items()
+    ]
+
+
+def ranks_by_group(
+    tested: Sequence[KnownLink],
+    learned: Sequence[KnownLink],
+    collection: LearningCollection,
+    index: CandidateIndex,
+    vectors: CitationVectors,
+) -> Iterator[tuple[tuple[str, str], NDArray[np.float64]]]:
+    """For each group of queries and way to search: ranks of the best relevant passages."""
+    of_words = _bm25(tested, index)
+    of_vectors = _citations(tested, collection, vectors)
+    fused = [
+        reciprocal_rank_fusion(pair, DEPTH, _FUSION_K)
+        for pair in zip(of_words, of_vectors, strict=True)
+    ]
+    methods = {"bm25": of_words, "citations": of_vectors, "both, fused": fused}
+    for group, chosen in groups(tested, learned, collection).items():
+        for method, rankings in methods.items():
+            ranks = best_ranks([rankings[number] for number in chosen], [tested[n] for n in chosen])
+            yield (group, method), ranks
+
+
+def groups(
+    tested: Sequence[KnownLink], learned: Sequence[KnownLink], collection: LearningCollection
+) -> dict[str, list[int]]:
+    """Which queries are easy to learn for, and which are hard.
+
+    `never cited`: no learned link cites a relevant passage. `no shared lemma`: query and relevant
+    passages share no lemma but stop words. `no shared trigram`: the query has no three words in a
+    row that a learned link to a relevant passage has.
+    """
+    cited: dict[int, set[tuple[str, ...]]] = {}
+    for link in learned:
+        for place in link.places:
+            cited.setdefault(place, set()).update(_trigrams(link))
+    found: dict[str, list[int]] = {
+        name: [] for name in ("all", "never cited", "no shared lemma", "no shared trigram")
+    }
+    for number, link in enumerate(tested):
+        found["all"].append(number)
+        if not any(place in cited for place in link.places):
+            found["never cited"].append(number)
+        passages = {lemma for place in link.places for _, lemma in collection.texts[place]}
+        if not ({lemma for _, lemma in link.own_words} - STOP_WORDS) & passages:
+            found["no shared lemma"].append(number)
+        if all(cited.get(place, set()).isdisjoint(_trigrams(link)) for place in link.places):
+            found["no shared trigram"].append(number)
+    return found
+
+
+def best_ranks(rankings: Sequence[Ranking], links: Sequence[KnownLink]) -> NDArray[np.float64]:
+    """Rank of the first relevant passage of each query, infinite where there is none."""
+    found = np.full(len(links), np.inf)
+    for number, (ranking, link) in enumerate(zip(rankings, links, strict=True)):
+        relevant = set(link.link.relevant)
+        ranks = (rank for rank, name in enumerate(ranking.ids, 1) if name in relevant)
+        found[number] = next(ranks, np.inf)
+    return found
+
+
+def _bm25(links: Iterable[KnownLink], index: CandidateIndex) -> list[Ranking]:
+    size = min(DEPTH, index.max_candidates)
+    requests = [
+        # Query words once: repeating them in long queries helps nobody.
+        SearchRequest("bm25", "lemma", size, dict.fromkeys((w for _, w in link.own_words), 1))
+        for link in links
+    ]
+    return index.search(requests)
+
+
+def _citations(
+    links: Sequence[KnownLink], collection: LearningCollection, vectors: CitationVectors
+) -> list[Ranking]:
+    found = vectors.text_vectors(collection.texts)
+    ids = np.array(collection.ids)
+    rankings = []
+    for link in links:
+        scores = found @ vectors.query_vector(link.own_words, link.words, CONTEXT)
+        best = np.argpartition(-scores, min(DEPTH, len(ids) - 1))[:DEPTH]
+        order = best[np.lexsort((ids[best], -scores[best]))]
+        rankings.append(Ranking(tuple(ids[order].tolist()), scores[order].astype(np.float64)))
+    return rankings
+
+
+def _trigrams(link: KnownLink) -> set[tuple[str, ...]]:
+    tokens = [token for token, _ in link.own_words]
+    return {tuple(tokens[n : n + _TRIGRAM]) for n in range(len(tokens) - _TRIGRAM + 1)}
+
+
+def _work(link: KnownLink, number: int) -> str:
+    return link.link.work or f"\x00{number}"

@@ -1,0 +1,225 @@
+"""Citation vectors: their file, what they give texts, candidates and scores."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from learning_fixtures import NAMES, code_links, collection
+from numpy.typing import NDArray
+
+from allusion_es.core.arrays import save_arrays
+from allusion_es.core.errors import (
+    IndexDamagedError,
+    InputError,
+    SettingsMismatchError,
+    UsageError,
+)
+from allusion_es.language.analysis import Analyser
+from allusion_es.language.citation_file import CitationTable, save_citation_vectors, to_bytes
+from allusion_es.language.citation_vectors import CitationVectors, unit
+from allusion_es.language.word_parts import Word, lemma_key, token_key
+from allusion_es.learning.prune import prune, row_uses
+from allusion_es.learning.train import Training, train
+from allusion_es.rerankers.citation_cosine import CitationCosine
+from allusion_es.rerankers.trial import trial
+from allusion_es.retrieval.byte_vectors import ByteVectors
+from allusion_es.retrieval.generators import Citations
+from allusion_es.retrieval.local import LocalIndex
+from allusion_es.retrieval.memory import index_texts
+from allusion_es.retrieval.models import Models
+from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.types import Query, Within
+
+TEXTS = {
+    f"p.{number}": f"{name} magnum est et bonum {other}"
+    for number, (name, other) in enumerate(zip(NAMES, reversed(NAMES), strict=True))
+}
+VERSES = collection()
+TRAINED = train(code_links(120), VERSES, None, Training(dimension=16, batch=32))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> CitationVectors:
+    path = tmp_path_factory.mktemp("model") / "little.citations"
+    save_citation_vectors(path, TRAINED, Analyser().settings, {"links": 120})
+    return CitationVectors(path)
+
+
+@pytest.fixture(scope="module")
+def index(model: CitationVectors) -> LocalIndex:
+    return index_texts(TEXTS, citations=model)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kept(model: CitationVectors, index: LocalIndex) -> None:
+    """For tests with made-up examples, which are not given fixtures of a module."""
+    KEPT.append(model)
+    RETRIEVER.append(Retriever(index, reranker="citation-cosine", explain=True))
+
+
+KEPT: list[CitationVectors] = []
+RETRIEVER: list[Retriever] = []
+
+
+def _words(texts: Sequence[str]) -> list[list[Word]]:
+    return [[(word, word) for word in text.split()] for text in texts]
+
+
+def test_a_word_by_hand(tmp_path: Path) -> None:
+    keys = np.array(sorted([token_key("rex"), lemma_key("rex")]), dtype=np.int64)
+    rows = np.array([[127, 0], [0, 127]], dtype=np.float32)
+    weight = np.array([3], dtype=np.float32)
+    table = CitationTable(keys, rows, np.array([lemma_key("rex")]), weight, 9.0)
+    save_citation_vectors(tmp_path / "m", table, Analyser().settings, {})
+    vectors = CitationVectors(tmp_path / "m")
+    expected = np.zeros(2)
+    expected[keys.tolist().index(token_key("rex"))] = 3 * 0.8 * 127
+    expected[keys.tolist().index(lemma_key("rex"))] = 3 * 127
+    np.testing.assert_allclose(vectors.word_vectors([("rex", "rex")])[0], expected, rtol=1e-6)
+    # Two of one word and one of another that shares its lemma: roots of the counts.
+    lemma = np.array([0.0, 3 * 127.0])[:: 1 if keys[1] == lemma_key("rex") else -1]
+    found = vectors.text_vectors([[("rex", "rex"), ("regem", "rex"), ("rex", "rex")]])[0]
+    np.testing.assert_allclose(found, unit((np.sqrt(2) * expected + lemma)[None])[0], rtol=1e-6)
+    assert not vectors.text_vectors([[("mare", "mare")], []]).any()
+
+
+@given(
+    st.lists(st.lists(st.floats(-10, 10, width=32), min_size=4, max_size=4), max_size=5).map(
+        lambda rows: np.array(rows, dtype=np.float32).reshape(-1, 4)
+    )
+)
+def test_bytes_are_as_near_as_can_be(rows: NDArray[np.float32]) -> None:
+    numbers, scales = to_bytes(rows)
+    assert np.abs(numbers.astype(int)).max(initial=0) <= 127
+    error = np.abs(numbers * scales[:, None] - rows)
+    assert (error <= scales[:, None] * 0.501).all()
+
+
+@settings(max_examples=10)
+@given(st.lists(st.text("rexmaunis ", max_size=30), max_size=6))
+def test_texts_have_unit_vectors_however_many_there_are(texts: list[str]) -> None:
+    vectors = KEPT[0]
+    found = vectors.text_vectors(_words(texts))
+    lengths = np.linalg.norm(found, axis=1)
+    assert ((np.abs(lengths - 1) < 1e-5) | (lengths == 0)).all()
+    many = vectors.text_vectors(_words(texts * 500))
+    np.testing.assert_allclose(many, np.tile(found, (500, 1)), atol=1e-5)
+
+
+def test_context_is_half_the_window(model: CitationVectors) -> None:
+    own, window = _words(["rex secretummare", "rex secretummare nox dies"])
+    one, other = model.text_vectors([own, window])
+    np.testing.assert_allclose(model.query_vector(own, window), unit(one + 0.5 * other), atol=1e-6)
+    np.testing.assert_allclose(model.query_vector(own), one, atol=1e-6)
+
+
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "x.citations"
+    with pytest.raises(InputError, match=r"x\.citations: cannot be read"):
+        CitationVectors(path)
+    path.write_bytes(b"something else")
+    with pytest.raises(IndexDamagedError, match="damaged"):
+        CitationVectors(path)
+    save_arrays(path, {"kind": "citation vectors", "format": 0}, {})
+    with pytest.raises(InputError, match="not citation vectors of format 1"):
+        CitationVectors(path)
+    save_citation_vectors(path, TRAINED, Analyser().settings, {})
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(IndexDamagedError, match="has changed since"):
+        CitationVectors(path)
+
+
+def test_another_analysis_is_refused(model: CitationVectors) -> None:
+    other = replace(Analyser().settings, stop_words=True)
+    with pytest.raises(SettingsMismatchError, match=r"stop_words False \(here True\); learn"):
+        model.check(other)
+    model.check(Analyser().settings)
+
+
+def test_models_are_found_by_name(tmp_path: Path, model: CitationVectors) -> None:
+    models = Models(tmp_path)
+    with pytest.raises(InputError, match=f"citation vectors {model.name}, which are not in"):
+        models.open(model.name)
+    models.folder.mkdir()
+    models.path(model.name).write_bytes(model.path.read_bytes())
+    assert models.open(model.name).name == model.name
+    models.path("0" * 16).write_bytes(model.path.read_bytes())
+    with pytest.raises(InputError, match=f"holds citation vectors {model.name}, not 0000"):
+        models.open("0" * 16)
+
+
+def test_pruning_keeps_the_rows_that_are_used_most() -> None:
+    links = code_links(120)
+    uses = row_uses(TRAINED.keys, [*VERSES.texts, *(link.words for link in links)])
+    kept = prune(TRAINED, 50, links, VERSES)
+    assert len(kept.keys) == 50
+    assert (np.diff(kept.keys) > 0).all()
+    least = min(uses[np.isin(TRAINED.keys, kept.keys)])
+    assert (uses[~np.isin(TRAINED.keys, kept.keys)] <= least).all()
+    assert prune(TRAINED, 10**6, links, VERSES) is TRAINED
+
+
+def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationVectors) -> None:
+    retriever = Retriever(index, generators=["citations"], reranker=None, top=100)
+    query = Query("secretummare bonum", before="est", after="rex et")
+    answer = retriever.answer(query)
+    texts = [
+        list(zip(index.texts("token", [i]).text(0), index.texts("lemma", [i]).text(0), strict=True))
+        for i in TEXTS
+    ]
+    asked = answer.query
+    assert asked.window is not None
+    assert asked.window.tokens == ("est", "secretummare", "bonum", "rex", "et")
+    own, window = (
+        list(zip(part.tokens, part.lemmas, strict=True)) for part in (asked.analysis, asked.window)
+    )
+    vector, rows = model.query_vector(own, window), to_bytes(model.text_vectors(texts))[0]
+    exact = model.text_vectors(texts) @ vector
+    scores = {hit.id: hit.score for hit in answer.hits}
+    np.testing.assert_allclose([scores[i] for i in TEXTS], exact, atol=0.02)
+    bytes_ = ByteVectors(rows).cosines(vector)
+    assert [scores[i] for i in TEXTS] == bytes_.tolist()
+    assert [hit.score for hit in answer.hits] == sorted(bytes_.tolist(), reverse=True)
+
+
+def test_nothing_known_finds_nothing(index: LocalIndex) -> None:
+    assert Retriever(index, generators=["citations"], reranker=None).answer("12 ??").hits == ()
+
+
+@given(
+    st.lists(st.sampled_from([*NAMES, "est", "bonum", "ignotum"]), min_size=1, max_size=8),
+    st.lists(st.sampled_from([*NAMES, "magnum"]), max_size=4),
+)
+def test_contributions_sum_to_the_score(own: list[str], before: list[str]) -> None:
+    for hit in RETRIEVER[0].answer(Query(" ".join(own), before=" ".join(before))).hits:
+        assert hit.contributions is not None
+        total = sum(part.contribution for part in hit.contributions)
+        assert total == pytest.approx(hit.score, abs=1e-5)
+        assert -1.0001 <= hit.score <= 1.0001
+        assert {part.passage_word for part in hit.contributions} <= set(hit.text.split())
+
+
+def test_context_can_be_left_out(index: LocalIndex) -> None:
+    alone = {"citation-cosine": {"context": "0"}}
+    first = Retriever(index, reranker="citation-cosine", settings=alone, candidates=100)
+    query = Query("rex magnum", before="secretumnox")
+    bare = [hit.score for hit in first.answer(Query("rex magnum")).hits]
+    assert [hit.score for hit in first.answer(query).hits] == bare
+    second = Retriever(index, reranker="citation-cosine", candidates=100)
+    assert [hit.score for hit in second.answer(query).hits] != bare
+
+
+def test_without_citation_vectors_all_else_works() -> None:
+    plain = index_texts(TEXTS)
+    assert plain.citations is None
+    assert Retriever(plain, reranker=None).answer("rex").hits
+    with pytest.raises(UsageError, match="no citation vectors, which citations needs"):
+        Citations().rank([], plain, "lemma", 10, Within())
+    with pytest.raises(UsageError, match="no citation vectors, which citation-cosine needs"):
+        trial(CitationCosine(), "rex", ["rex"])

@@ -117,6 +117,8 @@ def _learn(
     rows = figures(results)
     if rows:
         print_rows(rows, to, "On works not learned from (hundredths)")
+    if folds and not rows:
+        print("nothing was tested: all links come from one work or text", file=sys.stderr)
     for line in _advice(results):
         print(line, file=sys.stderr)
     if yes:
@@ -220,7 +222,11 @@ def _info(index: "CandidateIndex", format: TableFormat) -> None:
         raise UsageError(
             f"index {index.name!r} has no citation vectors; learn some with 'allusion-es learn'"
         )
-    facts: dict[str, Any] = {"name": vectors.name, "rows": len(vectors), "dimension": vectors.dimension}
+    facts: dict[str, Any] = {
+        "name": vectors.name,
+        "rows": len(vectors),
+        "dimension": vectors.dimension,
+    }
     facts |= dict(vectors.about)
     if format is TableFormat.json:
         print_rows([facts], format)

@@ -1,5 +1,6 @@
 """Links that would give away what they are tested on."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from allusion_es.language.normalise import fold
@@ -39,13 +40,14 @@ def without_leaks(
 
 
 def title_key(title: str) -> str:
-    """A title as it is compared: letters only.
+    """A title as it is compared: letters and digits only.
 
     Example:
-        >>> title_key("De civitate Dei, lib. II") == title_key("DE CIUITATE DEI lib ii")
-        True
+        >>> title_key("De civitate Dei, lib. 2")
+        'de ciuitate dei lib 2'
     """
-    return " ".join(filter(None, (fold(word) for word in title.split())))
+    words = re.findall(r"[^\W\d_]+|\d+", title)
+    return " ".join(word if word.isdigit() else fold(word) for word in words)
 
 
 def _runs(texts: Iterable[Sequence[Word]], size: int) -> Iterable[tuple[str, ...]]:

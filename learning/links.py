@@ -122,7 +122,8 @@ def check_enough(links: Sequence[KnownLink], missing: Sequence[str], index: str)
     """
     if len(links) >= LEAST_LINKS:
         return
-    lost = f"; {len(missing)} ids are not in index {index!r}, such as {missing[0]}"
+    some = next(iter(missing), "")
+    lost = f"; {len(missing)} ids are not in index {index!r}, such as {some}"
     raise InputError(
         f"{len(links)} different links are too few to learn from{lost if missing else ''}; give "
         f"{LEAST_LINKS} or more: add files of other works, or links read from TEI editions"

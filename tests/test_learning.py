@@ -147,7 +147,7 @@ def test_leaks_by_title_and_by_wording() -> None:
         link("x in principio creauit deus caelum et", 0, title="Sermo"),
     ]
     leaked = [
-        link("alia", 1, title="de civitate dei lib"),
+        link("alia", 1, title="de civitate dei lib 2"),
         link("z", 1, before="x b c d e f g", title="Sermo"),
     ]
     quoting = [*held, link("in principio creauit deus caelum et terram", 0, title="Alius")]

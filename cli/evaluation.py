@@ -10,6 +10,7 @@ from typing import Any
 from allusion_es.cli.evaluation_output import (
     check_names,
     print_comparisons,
+    print_histogram,
     print_rows,
     with_printed,
     write_errors,
@@ -119,7 +120,7 @@ class _Evaluation:
             )
         elif choices.experiment == "fig2":
             rows = overlap_histogram(self._overlaps())
-            print_rows(rows, choices.format, "Figure 2: links by shared types")
+            print_histogram(rows, choices.format)
             if choices.figure:
                 write_figure(choices.figure, rows)
         elif choices.run:

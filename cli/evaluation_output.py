@@ -46,6 +46,20 @@ def print_rows(rows: Sequence[Mapping[str, Any]], format: str, title: str, note:
         print(note)
 
 
+def print_histogram(rows: Sequence[Mapping[str, Any]], format: str) -> None:
+    """Print how many links share how many types; as bars for people."""
+    if format != "table":
+        print_rows(rows, format, "Links by shared types")
+        return
+    from allusion_es.reports.bars import bars
+
+    for field in dict.fromkeys(row["input"] for row in rows):
+        some = [row for row in rows if row["input"] == field]
+        counts = [row["links"] for row in some]
+        print(f"shared {field}s: links")
+        print(*bars([str(row["shared"]) for row in some], counts, list(map(str, counts))), sep="\n")
+
+
 def print_comparisons(compared: Sequence[Comparison], format: str, measure: str) -> None:
     """Print pairs of methods; differences from -100 to 100."""
     rows = [
@@ -119,6 +133,8 @@ def _for_people(row: Mapping[str, Any]) -> dict[str, str]:
     for name, value in row.items():
         if name.endswith(("_low", "_high", "_sd")) or name in _PRINTED:
             continue
+        if name == "method" and ("model" in row or "window" in row):
+            continue
         digits = 4 if name in ("p", "p_holm") else 2
         text = f"{value:.{digits}f}" if isinstance(value, float) else _cell(value)
         if name == interval and row[f"{name}_low"] is not None:
@@ -127,6 +143,8 @@ def _for_people(row: Mapping[str, Any]) -> dict[str, str]:
             text += f" (± {row[f'{name}_sd']:.2f})"
         shown[_HEADINGS.get(name, name)] = text
     if _PRINTED[0] in row:
-        figures = [row[name] for name in _PRINTED]
-        shown["paper"] = " / ".join(f"{value:.2f}" for value in figures if value is not None)
+        # The paper has allusions only; beside other groups its figures would mislead.
+        compared = row.get("group") in ("allusion", "all")
+        figures = [row[name] for name in _PRINTED if compared]
+        shown["paper"] = "/".join(f"{value:.2f}" for value in figures if value is not None)
     return shown

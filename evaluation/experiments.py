@@ -129,7 +129,9 @@ def table4(links: Sequence[GoldLink], base: Method, sizes: Sequence[int]) -> Exp
         for number, each in enumerate(sets)
         for field in FIELDS
     ]
-    return Experiment("Table 4: windows around the anchor", tuple(sets), tuple(lines))
+    return Experiment(
+        f"Table 4: {base.name} on windows around the anchor", tuple(sets), tuple(lines)
+    )
 
 
 def spans(links: Sequence[GoldLink]) -> QuerySet:

@@ -9,7 +9,7 @@ from allusion_es.evaluation.measures import Judged, Measure, judge, macro_mean, 
 from allusion_es.evaluation.runs import Run
 from allusion_es.evaluation.statistics import Comparison, bootstrap_interval, compare
 
-MACRO = "all, mean of works"
+MACRO = "macro by work"
 """Name of the group in which each work counts alike."""
 
 _DIGITS = 4

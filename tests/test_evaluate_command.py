@@ -1,0 +1,272 @@
+"""`allusion-es evaluate` as users call it, in this process and on a real server."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run
+
+from allusion_es.retrieval.local import LocalIndex
+
+GOLD = [
+    {
+        "query_id": "q1",
+        "text": "clamavi de tribulatione mea",
+        "before": "dixit",
+        "after": "ad Dominum et exaudivit",
+        "anchor": "tribulatione",
+        "relevant": ["Jonah.2.3"],
+        "type": "quotation",
+        "title": "De fide",
+    },
+    {
+        "query_id": "q2",
+        "text": "Jonas in ventre piscis tribus diebus et tribus noctibus",
+        "relevant": ["Jonah.2.1"],
+        "type": "allusion",
+        "title": "De fide",
+    },
+    {
+        "query_id": "q3",
+        "text": "quadraginta dies et civitas subvertetur",
+        "relevant": ["Jonah.3.4"],
+        "type": "allusion",
+        "title": "De spe",
+    },
+    {"query_id": "q4", "text": "xyzzy", "relevant": ["Jonah.4.6"], "title": "De spe"},
+]
+JONAH = ("--book", "Jonah")
+PLAIN = ("--resamples", "0", "--workers", "1")
+
+
+@pytest.fixture(scope="module")
+def gold(tmp_path_factory: pytest.TempPathFactory, vulgate_index: LocalIndex) -> Path:
+    path = tmp_path_factory.mktemp("evaluate") / "gold.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in GOLD))
+    return path
+
+
+@pytest.fixture
+def evaluate(run: Run, gold: Path) -> Callable[..., list[dict[str, Any]]]:
+    def evaluate(*arguments: str | Path) -> list[dict[str, Any]]:
+        done = run("evaluate", *map(str, arguments), "--format", "json")
+        assert done.returncode == 0, done.stderr
+        rows: list[dict[str, Any]] = json.loads(done.stdout)
+        return rows
+
+    return evaluate
+
+
+Evaluate = Callable[..., list[dict[str, Any]]]
+
+
+def test_free_choice(evaluate: Evaluate, gold: Path) -> None:
+    rows = evaluate(gold, "--methods", "bm25,none", "--input", "token,lemma", *JONAH)
+    groups = ("quotation", "allusion", "untyped", "all", "macro by work")
+    assert [(row["method"], row["input"], row["group"]) for row in rows] == [
+        (method, field, group)
+        for method in ("bm25", "none:bm25")
+        for field in ("token", "lemma")
+        for group in groups
+    ]
+    every = rows[3]
+    assert every["queries"] == 4
+    # Three clauses of Jonah are found at once among 48 verses, and one word is no word.
+    assert (every["mrr"], every["p10"], every["candidate_recall"]) == (75.0, 75.0, 75.0)
+    assert every["mrr_low"] <= 75 <= every["mrr_high"]
+    assert rows[4]["mrr"] == 75.0
+    assert [row["mrr"] for row in rows[:3]] == [100.0, 100.0, 0.0]
+
+
+def test_the_second_time_costs_nothing_and_changes_nothing(
+    run: Run, gold: Path, data_folder: Path
+) -> None:
+    arguments = ("evaluate", str(gold), "--methods", "bow,tesserae", *JONAH)
+    first = run(*arguments, "--workers", "2")
+    assert first.returncode == 0, first.stderr
+    kept = sorted((data_folder / "evaluations").glob("*/*.run"))
+    times = [path.stat().st_mtime_ns for path in kept]
+    again = run(*arguments, "--workers", "1")
+    assert (again.stdout, again.stderr) == (first.stdout, first.stderr)
+    assert [path.stat().st_mtime_ns for path in kept] == times
+    without = run(*arguments, "--workers", "1", "--no-cache")
+    assert without.stdout == first.stdout
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "lines"),
+    [
+        ("table2", ("method", "model", "input"), 17),
+        ("table3", ("method", "model", "input"), 6),
+        ("table4", ("method", "input", "window"), 6),
+    ],
+)
+def test_tables(
+    evaluate: Evaluate, gold: Path, table: str, labels: Sequence[str], lines: int
+) -> None:
+    rows = evaluate(table, "--gold", gold, *JONAH, *PLAIN)
+    names = {tuple(row[label] for label in labels) for row in rows}
+    assert len(names) == lines
+    assert {row["group"] for row in rows} == {
+        "quotation",
+        "allusion",
+        "untyped",
+        "all",
+        "macro by work",
+    }
+    best = [row for row in rows if row["method"] == "soft-cosine" and row["group"] == "all"]
+    assert all(row["mrr"] >= 75.0 for row in best if row.get("window", "manual") == "manual")
+    assert best[0]["paper_mrr"] == 21.41
+    for row in rows:
+        assert 0 <= row["mrr"] <= 100
+        assert 0 <= row["p10"] <= row["p20"] <= 100
+
+
+def test_table_1_and_figure_2(evaluate: Evaluate, gold: Path, run: Run, tmp_path: Path) -> None:
+    rows = evaluate("table1", "--gold", gold)
+    ours = {row["group"]: row for row in rows if row["from"] == "here"}
+    assert ours["all"]["count"] == 4
+    # "clamavi de tribulatione mea" against "Clamavi de tribulatione mea ad Dominum, …".
+    assert ours["quotation"]["source_length"] == 4
+    assert [row["group"] for row in rows if row["from"] == "paper"] == [
+        "quotation",
+        "mention",
+        "allusion",
+    ]
+    svg, png = tmp_path / "f.svg", tmp_path / "f.png"
+    counts = evaluate("fig2", "--gold", gold, "--figure", svg)
+    evaluate("fig2", "--gold", gold, "--figure", png)
+    assert sum(row["links"] for row in counts if row["input"] == "lemma") == 4
+    bars = [e for e in ElementTree.parse(svg).iter() if e.get("class") == "bar"]
+    assert len(bars) == len(counts)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    shown = run("evaluate", "fig2", "--gold", str(gold)).stdout
+    assert shown.startswith("shared tokens: links\n0  1  ")
+
+
+def test_formats_for_people_and_papers(run: Run, gold: Path) -> None:
+    arguments = ("evaluate", "table4", "--gold", str(gold), "--windows", "2", *JONAH, *PLAIN)
+    table = run(*arguments)
+    assert "Table 4" in table.stdout
+    assert "21.95/39.64/47.60" in table.stdout
+    assert "another gold set" in table.stdout
+    assert "note: 3 of 4 links have no anchor" in table.stderr
+    latex = run(*arguments, "--format", "latex").stdout
+    assert latex.startswith("\\begin{table}")
+    assert "lemma & manual & all & 4 & 75.00" in latex
+    tsv = run(*arguments, "--format", "tsv").stdout.splitlines()
+    assert tsv[0].split("\t")[:4] == ["method", "input", "window", "group"]
+    assert len({line.count("\t") for line in tsv}) == 1
+
+
+def test_a_written_run_is_worth_the_same(
+    evaluate: Evaluate, gold: Path, run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "bow.run"
+    measures = ("--measures", "mrr,map,ndcg@10,recall@5,rprec,success@1,precision@5")
+    first = evaluate(gold, "--methods", "bow", *JONAH, *PLAIN, *measures, "--save-run", path)
+    again = evaluate(gold, "--run", path, *JONAH, *PLAIN, *measures)
+    for one, other in zip(first, again, strict=True):
+        assert other.pop("method") == "bow.run"
+        assert {**one, "input": ""} == {"method": one["method"], **other}
+    more = tmp_path / "more.run"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("q1 ")]
+    more.write_text("\n".join([*lines, "q9 Q0 Jonah.1.1 1 0.5 " + lines[0].split()[-1]]) + "\n")
+    done = run("evaluate", str(gold), "--run", str(more), *JONAH, *PLAIN)
+    assert "note: 1 queries of the run have no gold links and are left out" in done.stderr
+    assert "note: 2 queries of the gold links are not in the run and count 0" in done.stderr
+
+
+def test_comparison_and_errors(evaluate: Evaluate, gold: Path, run: Run, tmp_path: Path) -> None:
+    pairs = evaluate(gold, "--methods", "bow,bm25,none", *JONAH, "--compare", "mrr")
+    assert len(pairs) == 3
+    assert set(pairs[0]) >= {"first", "second", "difference", "p", "p_holm", "effect"}
+    path = tmp_path / "errors.tsv"
+    done = run("evaluate", str(gold), "--methods", "none", *JONAH, *PLAIN, "--errors", str(path))
+    header, *lines = (line.split("\t") for line in path.read_text().splitlines())
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    assert [(row["query_id"], row["rank"], row["loss"]) for row in rows] == [
+        ("q1", "1", ""),
+        ("q2", "1", ""),
+        ("q3", "1", ""),
+        ("q4", "", "first stage"),
+    ]
+    assert "of 4 relevant passages 1 were lost in the first stage" in done.stderr
+
+
+def test_the_same_on_a_server(
+    evaluate: Evaluate, gold: Path, run: Run, elasticsearch_url_any: str
+) -> None:
+    there = ("--es", elasticsearch_url_any, "--name", "evaluated")
+    done = run("index", *there)
+    assert done.returncode == 0, done.stderr
+    for more in ((), ("--first-stage", "all", "--methods", "bow,soft-cosine,wmd", *JONAH)):
+        here = evaluate(gold, *more, *PLAIN)
+        assert evaluate(gold, *more, *PLAIN, *there) == here
+    assert evaluate(gold, *more, "--resamples", "0", "--workers", "2", "--no-cache", *there) == here
+
+
+@pytest.mark.parametrize(
+    ("lines", "arguments", "status", "said"),
+    [
+        ([{**GOLD[0], "relevant": ["Jonah.9.9"]}], [], 5, "gold.jsonl:1: query 'q1', 'Jonah.9.9'"),
+        ([GOLD[0], GOLD[0]], [], 4, "gold.jsonl:2"),
+        ([{**GOLD[0], "text": " "}], [], 4, "gold.jsonl:1"),
+        ([{**GOLD[0], "relevant": ["Jonah.1.1", "Jonah.1.1"]}], [], 4, "gold.jsonl:1"),
+        ([GOLD[0]], ["--testament", "nt"], 5, "Jonah.2.3"),
+        ([GOLD[0]], ["--methods", "magic"], 11, "magic"),
+        ([GOLD[0]], ["--methods", ","], 2, "--methods names nothing"),
+        ([GOLD[0]], ["--input", "stem"], 2, "--input 'stem'"),
+        ([GOLD[0]], ["--measures", "f1"], 2, "no measure 'f1'"),
+        ([GOLD[0]], ["--type", "mention"], 2, "no link has type mention"),
+        ([GOLD[0]], ["--errors", "e.doc"], 2, ".tsv or .html"),
+        ([GOLD[0]], ["--candidates", "0"], 2, "candidates must be at least 1"),
+        ([GOLD[0]], ["--save-run", "r", "--methods", "bow,bm25"], 2, "--save-run writes one run"),
+        ([GOLD[0]], ["--windows", "x"], 2, "--windows: 'x'"),
+        ([GOLD[0]], ["--gold", "other.jsonl"], 2, "both name gold links"),
+    ],
+)
+def test_bad_input_is_one_line(
+    run: Run,
+    tmp_path: Path,
+    vulgate_index: LocalIndex,
+    lines: list[dict[str, Any]],
+    arguments: list[str],
+    status: int,
+    said: str,
+) -> None:
+    path = tmp_path / "gold.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run("evaluate", str(path), *PLAIN, *arguments)
+    assert said in done.stderr
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (status, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("q9 Q0 Jonah.1.1 1 0.5 tag\n", 2, "no query of this run"),
+        ("q1 Q0 Jonah.1.1 1 high tag\n", 4, "bad.run:1"),
+        ("q1 Q0 Jonah.1.1 1 nan tag\n", 4, "bad.run:1"),
+        ("q1 Q0 Jonah.1.1 1 2 tag\nq1 Q0 Jonah.1.1 2 1 tag\n", 4, "bad.run:2"),
+        ("q1 Jonah.1.1 1 0.5\n", 4, "bad.run:1"),
+        ("", 4, "no ranked passage"),
+    ],
+)
+def test_bad_runs_are_one_line(
+    run: Run, gold: Path, tmp_path: Path, text: str, status: int, said: str
+) -> None:
+    path = tmp_path / "bad.run"
+    path.write_text(text)
+    done = run("evaluate", str(gold), "--run", str(path))
+    assert said in done.stderr
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (status, "", 1)
+
+
+def test_an_experiment_needs_gold(run: Run) -> None:
+    done = run("evaluate", "table2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "table2 needs gold links" in done.stderr

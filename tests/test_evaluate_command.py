@@ -1,6 +1,7 @@
 """`allusion-es evaluate` as users call it, in this process and on a real server."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -156,7 +157,7 @@ def test_formats_for_people_and_papers(run: Run, gold: Path) -> None:
     assert "note: 3 of 4 links have no anchor" in table.stderr
     latex = run(*arguments, "--format", "latex").stdout
     assert latex.startswith("\\begin{table}")
-    assert "lemma & manual & all & 4 & 75.00" in latex
+    assert re.search(r"lemma & manual & all & 4 & 7\d\.\d\d & 75\.00", latex)
     tsv = run(*arguments, "--format", "tsv").stdout.splitlines()
     assert tsv[0].split("\t")[:4] == ["method", "input", "window", "group"]
     assert len({line.count("\t") for line in tsv}) == 1

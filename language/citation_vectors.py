@@ -21,6 +21,7 @@ CONTEXT = 0.5
 
 _TOGETHER = 20_000
 _FEW = 2_000
+_WORDS = 10_000
 _KEPT = 100_000
 """Words whose vectors are kept in memory, about as many as a large collection has."""
 
@@ -134,7 +135,9 @@ class CitationVectors:
                 grown = np.zeros((size + size // 2, self.dimension), dtype=np.float32)
                 grown[:first] = self._kept[:first]
                 self._kept = grown
-            self._kept[first:size] = self.word_vectors(new)
+            for start in range(0, len(new), _WORDS):
+                some = new[start : start + _WORDS]
+                self._kept[first + start : first + start + len(some)] = self.word_vectors(some)
             self._kept_places.update(zip(new, range(first, size), strict=True))
         return self._kept[[self._kept_places[word] for word in words]]
 
@@ -182,7 +185,9 @@ class CitationVectors:
         vectors = self.known_word_vectors(list(numbers))
         weights = np.array(roots, dtype=np.float32)
         if len(texts) > _FEW:
-            return unit(_product(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors))
+            return unit(
+                _product(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
+            )
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for number, (start, end) in enumerate(pairwise(offsets)):
             sums[number] = weights[start:end] @ vectors[codes[start:end]]

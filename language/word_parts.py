@@ -19,23 +19,13 @@ GRAMS_WEIGHT = 0.6
 _SIZES = (3, 4, 5)
 _SEED = 20_1844
 # Editions differ in these most; assimilated and unassimilated prefixes become one.
-_SPELLINGS = tuple(
-    (re.compile(pattern), spelling)
-    for pattern, spelling in (
-        ("ae|oe", "e"),
-        ("ph", "f"),
-        ("h", ""),
-        ("y", "i"),
-        ("ti(?=[aeiou])", "ci"),
-        ("^in(?=[mp])", "im"),
-        ("^in(?=l)", "il"),
-        ("^in(?=r)", "ir"),
-        ("^ad(?=f)", "af"),
-        ("^ad(?=p)", "ap"),
-        ("^ad(?=s)", "as"),
-        ("^con(?=l)", "col"),
-        ("^exs", "ex"),
-    )
+_DIPHTHONG = re.compile("ae|oe")
+_SOFT_T = re.compile("ti(?=[aeiou])")
+_PREFIXES = (
+    ("in", (("inm", "imm"), ("inp", "imp"), ("inl", "ill"), ("inr", "irr"))),
+    ("ad", (("adf", "aff"), ("adp", "app"), ("ads", "ass"))),
+    ("con", (("conl", "coll"),)),
+    ("exs", (("exs", "ex"),)),
 )
 
 
@@ -46,8 +36,13 @@ def one_spelling(form: str) -> str:
         >>> [one_spelling(form) for form in ("caelum", "michi", "gratia", "inmortalis")]
         ['celum', 'mici', 'gracia', 'immortalis']
     """
-    for pattern, spelling in _SPELLINGS:
-        form = pattern.sub(spelling, form)
+    form = _DIPHTHONG.sub("e", form).replace("ph", "f").replace("h", "").replace("y", "i")
+    form = _SOFT_T.sub("ci", form)
+    for start, changes in _PREFIXES:
+        if form.startswith(start):
+            for before, after in changes:
+                if form.startswith(before):
+                    form = after + form[len(before) :]
     return form
 
 
@@ -75,10 +70,14 @@ def lemma_key(lemma: str) -> int:
     return _key("l" + lemma)
 
 
-@lru_cache(maxsize=200_000)
-def gram_keys(form: str) -> tuple[int, ...]:
+def gram_keys(form: str) -> list[int]:
     """The numbers that stand for the grams of a form."""
-    return tuple(_key("g" + gram) for gram in grams(form))
+    return [_gram_key(gram) for gram in grams(form)]
+
+
+@lru_cache(maxsize=1 << 16)  # words share most of their grams
+def _gram_key(gram: str) -> int:
+    return _key("g" + gram)
 
 
 def _key(text: str) -> int:

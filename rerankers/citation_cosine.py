@@ -13,7 +13,7 @@ from allusion_es.language.word_parts import Word
 from allusion_es.retrieval.explain import Parts, as_contributions
 from allusion_es.retrieval.generators import citing_words
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Field, Floats
+from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class CitationCosine:
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`; words stand as tokens."""
+        """See `Reranker.explain`; words stand as the candidates' field has them."""
         vectors = _needed(collection)
         asked = self._query(query, vectors)
         return [
-            as_contributions(_pairs(asked, _unit(_sum(Counter(text), vectors))))
+            as_contributions(_pairs(asked, _unit(_sum(Counter(text), vectors)), candidates.field))
             for text in _texts(candidates, collection)
         ]
 
@@ -123,12 +123,14 @@ def _unit(text: _Sum) -> _Sum:
     return _Sum(text.words, text.weights * scale, text.vectors)
 
 
-def _pairs(asked: _Sum, found: _Sum) -> Parts:
-    """What each pair of tokens adds to the cosine."""
+def _pairs(asked: _Sum, found: _Sum, field: Field) -> Parts:
+    """What each pair of tokens or lemmas adds to the cosine."""
+    place = FIELDS.index(field)
     products = (asked.weights[:, None] * asked.vectors) @ (found.weights[:, None] * found.vectors).T
     parts: Parts = {}
-    for (one, _), row in zip(asked.words, products.tolist(), strict=True):
-        for (other, _), value in zip(found.words, row, strict=True):
+    for one, row in zip(asked.words, products.tolist(), strict=True):
+        for other, value in zip(found.words, row, strict=True):
             if value:
-                parts[one, other] = parts.get((one, other), 0.0) + value
+                pair = one[place], other[place]
+                parts[pair] = parts.get(pair, 0.0) + value
     return parts

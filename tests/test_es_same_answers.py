@@ -13,6 +13,7 @@ from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
 from allusion_es.language.analysis import Analysis
+from allusion_es.language.citation_vectors import pairs
 from allusion_es.language.vectors import mean_vector
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.local import LocalIndex
@@ -54,9 +55,15 @@ def remote(
     with Server.connect(start_server(major)) as server:
         analysed = _analysed(vulgate_index, vulgate_passages)
         settings, vectors = vulgate_index.settings, vulgate_index.vectors
-        count = build_es_index(server, "same", analysed, settings, vectors, shards=shards)
+        citations = vulgate_index.citations
+        assert citations is not None
+        count = build_es_index(
+            server, "same", analysed, settings, vectors, citations, shards=shards
+        )
         assert count == len(vulgate_index) == 35_809
-        yield open_index(server, "same", lambda: vectors or pytest.fail("no vectors"))
+        yield open_index(
+            server, "same", lambda: vectors or pytest.fail("no vectors"), lambda _: citations
+        )
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -93,6 +100,28 @@ def test_neighbours(
     for there, here in _both(remote, vulgate_index, requests):
         assert len(there) == TOP
         assert_same(there, here, relative=1e-4, tie=1e-5)
+
+
+def test_citations(
+    remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
+) -> None:
+    vectors = vulgate_index.citations
+    assert vectors is not None
+    asked = [vectors.query_vector(list(pairs(query.tokens, query.lemmas))) for query in queries]
+    requests = [SearchRequest("citations", "lemma", TOP, vector=vector) for vector in asked]
+    ids = vulgate_index.ids()
+    tokens, lemmas = (vulgate_index.texts(field, ids) for field in FIELDS)
+    exact = vectors.text_vectors(
+        [list(pairs(tokens.text(n), lemmas.text(n))) for n in range(len(ids))]
+    )
+    shared = []
+    for (there, here), vector in zip(_both(remote, vulgate_index, requests), asked, strict=True):
+        assert len(there) == TOP
+        assert_same(there, here, relative=1e-6, tie=1e-6)
+        best = np.argsort(-(exact @ vector))[:TOP]
+        shared.append(len(set(there.ids) & {ids[place] for place in best}) / TOP)
+    # One byte a number, in passages and queries, hardly changes what is near.
+    assert np.mean(shared) >= 0.95
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,115 @@
+"""Other citation vectors for an index on a server: whole, or not at all."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from learning_fixtures import NAMES, code_links, collection
+
+from allusion_es.core.errors import SettingsMismatchError, UsageError
+from allusion_es.corpora.passage import Passage
+from allusion_es.es.build import build_es_index
+from allusion_es.es.catalogue import find_all, find_current
+from allusion_es.es.connection import Server
+from allusion_es.es.index import ElasticsearchIndex, open_index
+from allusion_es.es.rebuild import give_citations
+from allusion_es.language.analysis import Analyser
+from allusion_es.language.citation_file import save_citation_vectors
+from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.learning.train import Training, train
+from allusion_es.retrieval.analysed import analyse_passages
+from allusion_es.retrieval.index import IndexSettings
+from allusion_es.retrieval.memory import index_texts
+from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.types import Query, SearchRequest, Within
+
+TEXTS = {f"X.{number}": f"{name} est magnum et bonum" for number, name in enumerate(NAMES)}
+ANALYSER = Analyser()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> CitationVectors:
+    path = tmp_path_factory.mktemp("model") / "little.citations"
+    table = train(code_links(60), collection(), None, Training(dimension=16, batch=32))
+    save_citation_vectors(path, table, ANALYSER.settings, {})
+    return CitationVectors(path)
+
+
+def _build(server: Server) -> None:
+    passages = [
+        Passage(name, text, order=order, book="X" if order % 2 else "Y")
+        for order, (name, text) in enumerate([*TEXTS.items(), ("X.empty", "…")])
+    ]
+    analysed = analyse_passages(passages, ANALYSER)
+    build_es_index(server, "little", analysed, IndexSettings(ANALYSER.settings), shards=2)
+
+
+def _open(server: Server, model: CitationVectors) -> ElasticsearchIndex:
+    return open_index(server, "little", None, lambda _: model)
+
+
+def test_given_found_and_taken_back(server: Server, model: CitationVectors) -> None:
+    _build(server)
+    plain = _open(server, model)
+    assert plain.citations is None
+    vector = model.query_vector([("rex", "rex")])
+    request = SearchRequest("citations", "lemma", 20, vector=vector)
+    with pytest.raises(UsageError, match="'little' has no citation vectors"):
+        plain.search([request])
+    words = plain.texts("lemma", list(TEXTS)).text(3)
+    give_citations(server, plain, model)
+    given = _open(server, model)
+    assert given.settings == replace(plain.settings, citations=model.name)
+    assert find_current(server, "little").setting("number_of_shards", "") == "2"
+    assert given.texts("lemma", list(TEXTS)).text(3) == words
+    here = index_texts(TEXTS, citations=model)
+    (there,), (expected,) = given.search([request]), here.search([request])
+    assert there.ids == expected.ids  # the empty passage has no vector
+    assert there.scores == pytest.approx(expected.scores, abs=1e-6)
+    some = replace(request, within=Within(books=frozenset("X")))
+    assert set(given.search([some])[0].ids) == {f"X.{n}" for n in range(1, len(NAMES), 2)}
+    asked = Query("secretummare est", before="rex")
+    one, other = (
+        [
+            (hit.id, round(hit.score, 6))
+            for hit in Retriever(
+                index, generators=["citations"], reranker="citation-cosine", candidates=20
+            )
+            .answer(asked)
+            .hits
+        ]
+        for index in (given, here)
+    )
+    assert one == other
+    give_citations(server, given, None)
+    assert _open(server, model).citations is None
+
+
+def test_interrupted_it_changes_nothing(server: Server, model: CitationVectors) -> None:
+    _build(server)
+    index = _open(server, model)
+
+    def failing(items: Iterable[Any], description: str, total: int | None = None) -> Any:  # noqa: ANN401
+        yield next(iter(items))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        give_citations(server, index, model, failing)
+    assert _open(server, model).fingerprint == index.fingerprint
+    assert len(find_all(server, "little")) == 2
+
+
+def test_vectors_of_another_analysis_are_refused(server: Server, model: CitationVectors) -> None:
+    stop = Analyser(stop_words=True)
+    passages = analyse_passages([Passage("X.1", "rex magnus")], stop)
+    build_es_index(server, "little", passages, IndexSettings(stop.settings))
+    with pytest.raises(SettingsMismatchError, match="were learned with stop_words False"):
+        give_citations(server, _open(server, model), model)
+
+
+def test_a_model_in_a_file_is_what_the_index_names(model: CitationVectors, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.citations"
+    copy.write_bytes(model.path.read_bytes())
+    assert CitationVectors(copy).name == model.name

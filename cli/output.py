@@ -13,13 +13,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from allusion_es.language.analysis import Analyser
-    from allusion_es.retrieval.pipeline import Answer
-    from allusion_es.retrieval.types import Hit
+    from allusion_es.retrieval.pipeline import Answer, Retriever
 
 _COLUMNS = ("query_id", "rank", "id", "reference", "score", "candidate_rank", "candidate_score")
 _PIPE_WIDTH = 120
-_PAIRS = 8
-"""Word pairs that a table shows for each hit; JSON has all."""
 
 
 def console() -> "Console":
@@ -104,8 +101,30 @@ def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:
     return run_lines(answer.query.query.query_id, ranking, tag)
 
 
-def print_answer(answer: "Answer", analyser: "Analyser", to: "Console", explain: bool) -> None:
-    """Print an answer as a table, with the words that query and passage share marked."""
+def print_answers(answers: "Iterable[Answer]", retriever: "Retriever", explain: bool) -> None:
+    """Print a table for each answer.
+
+    Passages have those words marked that they share with the query; where the answers are to be
+    explained, all words are shaded by what they add to the score.
+    """
+    from allusion_es.cli.heat import legend, reasons
+
+    to = console()
+    colour = to.color_system is not None and not to.no_color
+    if explain:
+        to.print(legend())
+        to.print()
+    for answer in answers:
+        texts = [
+            reasons(answer, hit, retriever.analyser, retriever.compared)
+            if explain
+            else marked(hit.text, answer, retriever.analyser, colour)
+            for hit in answer.hits
+        ]
+        _print_answer(answer, texts, to)
+
+
+def _print_answer(answer: "Answer", texts: "Sequence[Text]", to: "Console") -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -116,29 +135,12 @@ def print_answer(answer: "Answer", analyser: "Analyser", to: "Console", explain:
     table.add_column("score", justify="right")
     table.add_column("stage 1", justify="right")
     table.add_column("text", ratio=1)
-    for hit in answer.hits:
-        text = marked(hit.text, answer, analyser, to.color_system is not None)
-        if explain:
-            text.append(_reasons(hit), style="dim")
+    for hit, text in zip(answer.hits, texts, strict=True):
         table.add_row(
             str(hit.rank), hit.reference, f"{hit.score:.4f}", str(hit.candidate_rank), text
         )
     to.print(table if answer.hits else Text("no passage found", style="dim"))
     to.print()
-
-
-def _reasons(hit: "Hit") -> str:
-    """The pairs that matter most, one after the other, and what the others add up to."""
-    pairs = [
-        f"{c.query_word} ~ {c.passage_word} {c.contribution:.4f}"
-        if c.query_word != c.passage_word
-        else f"{c.query_word} {c.contribution:.4f}"
-        for c in (hit.contributions or ())[:_PAIRS]
-    ]
-    rest = (hit.contributions or ())[_PAIRS:]
-    if rest:
-        pairs.append(f"{len(rest)} other pairs {sum(c.contribution for c in rest):.4f}")
-    return "\n" + "; ".join(pairs) if pairs else ""
 
 
 def marked(text: str, answer: "Answer", analyser: "Analyser", colour: bool) -> "Text":

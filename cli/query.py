@@ -1,8 +1,9 @@
 """`allusion-es query`: which passages do these words allude to?"""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,7 +26,7 @@ from allusion_es.core.parameters import parse_settings
 
 if TYPE_CHECKING:
     from allusion_es.retrieval.pipeline import Answer, Retriever
-    from allusion_es.retrieval.types import Field, Query, Within
+    from allusion_es.retrieval.types import Field, Within
 
 
 class Fields(StrEnum):
@@ -102,8 +103,19 @@ def query(
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="List the word pairs that make up each score.")
+        bool,
+        typer.Option(
+            "--explain", help="Shade words by what they add to the score; list the pairs."
+        ),
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a report for a browser, with all reasons, instead of printing.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
     input_format: Annotated[
         InputFormat | None,
@@ -128,19 +140,27 @@ def query(
 
     queries = read_queries(text, input_format)
     server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+    index = open_candidate_index(name, server)
     retriever = Retriever(
-        open_candidate_index(name, server),
+        index,
         generators=STAGES.get(first_stage, (first_stage,)),
         fields=_FIELDS[field],
         candidates=candidates,
         reranker=None if rerank == "none" else rerank,
         top=top,
         within=within_of(book, testament, work),
-        explain=explain,
+        explain=explain or html is not None,
         settings=parse_settings(set_ or ()),
     )
-    tag = tag or f"{first_stage}.{field}.{rerank}"
-    _print(retriever, queries, format, tag, explain)
+    told = _told(retriever.answers(queries), len(queries), html is not None)
+    if html is not None:
+        from allusion_es.cli.html import write_answers
+
+        method = f"{first_stage}.{field}.{rerank}"
+        write_answers(html, told, retriever, index, method)
+    else:
+        tag = tag or f"{first_stage}.{field}.{rerank}"
+        _print(told, retriever, format, tag, explain)
 
 
 def within_of(
@@ -166,17 +186,14 @@ def within_of(
 
 
 def _print(
-    retriever: "Retriever", queries: "list[Query]", format: Format, tag: str, explain: bool
+    answers: "Iterable[Answer]", retriever: "Retriever", format: Format, tag: str, explain: bool
 ) -> None:
     from allusion_es.cli import output
-    from allusion_es.cli.progress import progress
 
-    answers: Iterable[Answer] = retriever.answers(queries)
-    if len(queries) > 1 and not sys.stdout.isatty():
-        answers = progress(answers, "Querying", len(queries))
     if format is Format.tsv:
         print(output.tsv_header())
-    to = output.console() if format is Format.table else None
+    elif format is Format.table:
+        output.print_answers(answers, retriever, explain)
     for answer in answers:
         if format is Format.json:
             print(output.answer_json(answer))
@@ -184,12 +201,20 @@ def _print(
             print(*output.answer_tsv(answer), sep="\n", end="\n" if answer.hits else "")
         elif format is Format.trec:
             print(*output.answer_trec(answer, tag), sep="\n", end="\n" if answer.hits else "")
-        elif to is not None:
-            output.print_answer(answer, retriever.analyser, to, explain)
-        _tell(answer)
     if explain:
         for note in retriever.notes:
             print(f"note: {note}", file=sys.stderr)
+
+
+def _told(answers: "Iterable[Answer]", total: int, is_written: bool) -> "Iterator[Answer]":
+    """The answers, with a bar where none of them goes to the terminal, and what to say of each."""
+    from allusion_es.cli.progress import progress
+
+    if total > 1 and (is_written or not sys.stdout.isatty()):
+        answers = progress(answers, "Querying", total)
+    for answer in answers:
+        yield answer
+        _tell(answer)
 
 
 def _tell(answer: "Answer") -> None:

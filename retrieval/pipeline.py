@@ -60,6 +60,8 @@ class Retriever:
 
     Attributes:
         analyser: Analyses as the index was analysed.
+        compared: What the word pairs of a hit's contributions consist of: a reranker's lemmas,
+            or tokens where `fields` has only these; without a reranker, `fields`.
         notes: What a reader of the scores should know: their scale, the vectors, the
             frequencies; empty before the first answer.
 
@@ -109,6 +111,9 @@ class Retriever:
         self._memories: dict[str, dict[str, float]] = {}
         self._explain = explain
         self.analyser = index_analyser(index)
+        self.compared: tuple[Field, ...] = self._fields
+        if reranker is not None and "lemma" in self._fields:
+            self.compared = ("lemma",)
         self.notes: tuple[str, ...] = ()
 
     def answer(self, query: Query | str) -> Answer:

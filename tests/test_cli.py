@@ -86,12 +86,27 @@ def test_filters(run: Run) -> None:
 
 
 def test_table_marks_shared_words(run: Run) -> None:
-    done = run("query", TASTE, "--explain")
+    done = run("query", TASTE)
     assert "*Gustate* *et* *videte* *quoniam* *suavis* *est* *Dominus*" in " ".join(
         done.stdout.replace("│", " ").split()
     )
     assert "Ps 33,9" in done.stdout
-    assert "other pairs" in done.stdout
+
+
+def test_table_shades_words_and_lists_pairs(run: Run) -> None:
+    done = run("query", TASTE, "--explain", "--top", "1")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Words add to the score: some¹, more², most³;")
+    printed = " ".join(done.stdout.replace("│", " ").split())
+    assert "Gustate³ et videte² quoniam¹ suavis³ est Dominus¹" in printed
+    assert "‡ gustate³ et videte² quoniam¹ suavis³ est Dominus¹" in printed
+    assert "other pairs" in printed
+    assert "\x1b" not in done.stdout
+
+
+def test_parts_that_are_not_words_are_listed_apart(run: Run) -> None:
+    done = run("query", PAPER, "--rerank", "tesserae", "--explain", "--top", "1")
+    assert "not words of the text: ‹distance" in " ".join(done.stdout.replace("│", " ").split())
 
 
 def test_tsv_and_trec(run: Run) -> None:

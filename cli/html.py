@@ -1,0 +1,37 @@
+"""Reports for a browser."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from allusion_es.retrieval.index import CandidateIndex
+    from allusion_es.retrieval.pipeline import Answer, Retriever
+
+
+def write_answers(
+    path: Path,
+    answers: "Iterable[Answer]",
+    retriever: "Retriever",
+    index: "CandidateIndex",
+    method: str,
+) -> None:
+    """Write a report of a retriever's answers, and say on stderr what is in it.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    from allusion_es.reports.answers import findings_of
+    from allusion_es.reports.finding import ReportMeta
+    from allusion_es.reports.report import write_report
+
+    found = list(findings_of(answers, index, retriever.analyser, retriever.compared, method))
+    meta = ReportMeta(
+        title=f"Allusions to {index.name}",
+        method=f"Method {method}, index {index.name}",
+        notes=retriever.notes,
+    )
+    write_report(path, found, meta)
+    matches = sum(len(finding.matches) for finding in found)
+    print(f"{path}: {len(found)} queries, {matches} passages", file=sys.stderr)

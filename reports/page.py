@@ -1,0 +1,70 @@
+"""Self-contained pages: style, script and data in one file that asks for nothing else."""
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PAGES = Path(__file__).with_name("pages")
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+
+
+def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """An HTML page that shows `data`, and runs from a disk without a network.
+
+    Only the page's own style and script are allowed by its content security policy. Data is
+    text to it: the script makes text nodes of it, and nothing in it can end its element.
+
+    Args:
+        name: `report` or `errors`: which page.
+        title: The page's title.
+        data: What its script finds in the element `data`; no NaN, no infinity.
+
+    Example:
+        >>> text = page("report", "A & B", {"x": "</script><script>alert(1)</script>"})
+        >>> "<title>A &amp; B</title>" in text, "<script>alert" in text
+        (True, False)
+    """
+    style = _asset("page.css")
+    script = f'"use strict";\n{_asset("common.js")}\n{_asset(f"{name}.js")}'
+    slots = {
+        "title": _escaped(title),
+        "style_hash": _hash(style),
+        "script_hash": _hash(script),
+        "style": style,
+        "script": script,
+        "body": _asset(f"{name}.html"),
+        "data": script_json(data),
+    }
+    return _SLOT.sub(lambda match: slots[match[1]], _asset("page.html"))
+
+
+def script_json(data: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
+    r"""Data as JSON that can stand in a script element.
+
+    Raises:
+        ValueError: There is a NaN or an infinity in it.
+
+    Example:
+        >>> script_json({"a": "<b>"})
+        '{"a":"\\u003cb>"}'
+    """
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_PAGES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -1,0 +1,107 @@
+// What the pages share. Text only ever becomes text nodes; nothing is parsed as HTML.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const at = (id) => document.getElementById(id);
+
+// An element; properties that are not the element's own become attributes.
+function make(name, properties = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === false) continue;
+    if (key === "class") made.className = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== undefined && child !== ""));
+  return made;
+}
+
+const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+const figure = (value) => value.toPrecision(4);
+
+// For search: no case, no accents, u for v, i for j.
+const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase()
+  .replaceAll("v", "u").replaceAll("j", "i").replaceAll("æ", "ae").replaceAll("œ", "oe");
+
+// The browser's storage may be forbidden or full; then things last as long as the page.
+const kept = {
+  works: true,
+  get(key) {
+    try { return localStorage.getItem(key); } catch { this.works = false; return null; }
+  },
+  set(key, value) {
+    try { localStorage.setItem(key, value); } catch { this.works = false; }
+  },
+};
+
+function startTheme() {
+  const key = "allusion-es theme";
+  const wished = matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const theme = kept.get(key) ?? (wished.matches ? "dark" : "light");
+    document.documentElement.dataset.theme = theme;
+    at("theme").textContent = theme === "dark" ? "Light colours" : "Dark colours";
+  };
+  at("theme").addEventListener("click", () => {
+    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    kept.set(key, theme);
+    document.documentElement.dataset.theme = theme;
+    at("theme").textContent = theme === "dark" ? "Light colours" : "Dark colours";
+  });
+  wished.addEventListener("change", apply);
+  apply();
+}
+
+function fill(select, options, chosen) {
+  select.replaceChildren(...options.map(([value, label]) =>
+    make("option", { value, selected: value === chosen }, label)));
+}
+
+// Pages of a list: `show(items)` makes the elements of some of them.
+class Pager {
+  constructor(show, noun) {
+    Object.assign(this, { show, noun, items: [], page: 0, size: 20 });
+  }
+
+  set(items) {
+    this.items = items;
+    this.go(0, false);
+  }
+
+  get pages() {
+    return Math.max(1, Math.ceil(this.items.length / this.size));
+  }
+
+  go(page, focus = true) {
+    this.page = Math.max(0, Math.min(page, this.pages - 1));
+    const start = this.page ? this.page * this.size : 0; // the size may be infinite
+    at("list").replaceChildren(...this.items.slice(start, start + this.size).map(this.show));
+    document.querySelectorAll("nav.pages").forEach((nav) => {
+      nav.hidden = this.pages === 1;
+      const step = (label, to) => make("button", {
+        type: "button", disabled: to < 0 || to >= this.pages, onclick: () => this.go(to),
+      }, label);
+      nav.replaceChildren(
+        step("First", this.page ? 0 : -1), step("Previous", this.page - 1),
+        make("span", {}, `Page ${this.page + 1} of ${this.pages}`),
+        step("Next", this.page + 1), step("Last", this.page + 1 < this.pages ? this.pages - 1 : -1),
+      );
+    });
+    if (focus) {
+      at("list").firstElementChild?.focus({ preventScroll: true });
+      document.querySelector("nav.pages").scrollIntoView();
+    }
+  }
+}
+
+function download(name, type, text) {
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+// Calls a function a little after the last of many events.
+function after(milliseconds, act) {
+  let timer;
+  return () => { clearTimeout(timer); timer = setTimeout(act, milliseconds); };
+}

@@ -1,0 +1,153 @@
+"""The report: findings on one page, to read, sort, filter and judge."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from allusion_es.core.files import write_lines
+from allusion_es.corpora.books import BOOKS
+from allusion_es.corpora.passage import Passage
+from allusion_es.reports.finding import Finding, Match, ReportMeta
+from allusion_es.reports.heat import HeatedPair, HeatedWord
+from allusion_es.reports.page import page, script_json
+
+_DIGITS = 6
+"""Significant digits of scores and contributions."""
+
+
+def write_report(
+    target: Path | TextIO, findings: Sequence[Finding], meta: ReportMeta | None = None
+) -> None:
+    """Write a report as one HTML file.
+
+    The same findings give the same bytes, and the same id: what a reader marked in one copy is
+    there in another in the same browser.
+
+    Args:
+        target: A file, written whole or not at all, or an open stream.
+        findings: In the order of their texts; no id twice.
+        meta: What the report says of itself.
+
+    Raises:
+        StorageError: The file cannot be written.
+        ValueError: A score is not finite.
+
+    Example:
+        >>> import io
+        >>> stream = io.StringIO()
+        >>> write_report(stream, [Finding("q", "vir <beatus>")])
+        >>> stream.getvalue()[:15], "<beatus>" in stream.getvalue()
+        ('<!doctype html>', False)
+    """
+    told = meta or ReportMeta()
+    write_lines(target, [page("report", told.title, report_data(findings, told))])
+
+
+def report_data(findings: Sequence[Finding], meta: ReportMeta) -> dict[str, Any]:
+    """What the page's script gets; passages are listed once, and named by their number.
+
+    Raises:
+        ValueError: A score is not finite.
+
+    Example:
+        >>> report_data([Finding("q", "vir")], ReportMeta("Sermo"))["findings"][0]["text"]
+        'vir'
+    """
+    passages = _Passages()
+    data = {
+        "title": meta.title,
+        "method": meta.method,
+        "notes": list(meta.notes),
+        "findings": [_finding(finding, passages) for finding in findings],
+        "passages": passages.rows,
+        "books": _books(passages.rows),
+    }
+    digest = hashlib.sha256(script_json(data).encode()).hexdigest()
+    return {"id": digest[:16], **data}
+
+
+class _Passages:
+    def __init__(self) -> None:
+        self.rows: list[dict[str, str]] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, passage: Passage) -> int:
+        if passage.id not in self._numbers:
+            self._numbers[passage.id] = len(self.rows)
+            self.rows.append(
+                {
+                    "id": passage.id,
+                    "reference": passage.reference or passage.id,
+                    "book": passage.book or passage.work,
+                    "text": passage.text,
+                }
+            )
+        return self._numbers[passage.id]
+
+
+def _books(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The books of the passages in canonical order; works that are not of the Bible come last."""
+    there = dict.fromkeys(row["book"] for row in rows)
+    known = [book for book in BOOKS if book.osis in there]
+    others = sorted(there.keys() - {book.osis for book in known})
+    return [
+        *({"id": b.osis, "label": b.abbreviation, "name": b.names[0]} for b in known),
+        *({"id": name, "label": name or "–", "name": name or "without a book"} for name in others),
+    ]
+
+
+def _finding(finding: Finding, passages: _Passages) -> dict[str, Any]:
+    row = {
+        "id": finding.id,
+        "text": finding.text,
+        "before": finding.before,
+        "after": finding.after,
+        "work": finding.work,
+        "place": finding.place,
+        "method": finding.method,
+        "note": finding.note,
+    }
+    kept = {name: value for name, value in row.items() if value != ""}
+    return {**kept, "matches": [_match(match, passages) for match in finding.matches]}
+
+
+def _match(match: Match, passages: _Passages) -> dict[str, Any]:
+    heat = match.heat
+    row: dict[str, Any] = {
+        "passage": passages.number(match.passage),
+        "before": [passages.number(passage) for passage in match.before],
+        "after": [passages.number(passage) for passage in match.after],
+        "score": _rounded(match.score),
+        "candidateRank": match.candidate_rank,
+        "candidateScore": _rounded(match.candidate_score),
+        "query": [_word(word) for word in heat.query],
+        "words": [_word(word) for word in heat.passage],
+        "pairs": [_pair(pair) for pair in heat.pairs],
+        "apart": [_pair(pair) for pair in heat.apart],
+    }
+    if heat.others:
+        row["others"] = [heat.others, _rounded(heat.others_sum)]
+    if match.kind:
+        row["kind"] = match.kind
+    if match.probability is not None:
+        row["probability"] = _rounded(match.probability)
+    return row
+
+
+def _word(word: HeatedWord) -> list[float]:
+    return [word.start, word.end, _rounded(word.contribution), round(word.shade, 3)]
+
+
+def _pair(pair: HeatedPair) -> list[Any]:
+    return [
+        pair.query_word,
+        pair.passage_word,
+        _rounded(pair.contribution),
+        list(pair.query_places),
+        list(pair.passage_places),
+    ]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

@@ -100,6 +100,22 @@ function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
+// What controls a list: `choices` are selects, `fields` are typed into.
+function startList(refresh, choices, fields) {
+  fill(at("size"), [["20", "20 a page"], ["100", "100 a page"], ["all", "all, to print"]], "20");
+  at("size").addEventListener("change", () => {
+    pager.size = Number(at("size").value) || Infinity;
+    pager.go(0, false);
+  });
+  for (const id of choices) at(id).addEventListener("change", refresh);
+  for (const id of fields) at(id).addEventListener("input", after(120, refresh));
+  at("controls").addEventListener("submit", (event) => event.preventDefault());
+  at("controls").addEventListener("reset", () => setTimeout(() => {
+    pager.size = 20;
+    refresh();
+  }));
+}
+
 // Calls a function a little after the last of many events.
 function after(milliseconds, act) {
   let timer;

@@ -522,19 +522,8 @@ function start() {
   at("probability-part").hidden = !hasProbability;
   fill(at("marked"), Object.entries(states).map(([value, [label]]) => [value, label]), "");
   fill(at("sort"), Object.entries(orders).map(([value, [label]]) => [value, label]), "place");
-  fill(at("size"), [["20", "20 a page"], ["100", "100 a page"], ["all", "all, to print"]], "20");
-  at("size").addEventListener("change", () => {
-    pager.size = Number(at("size").value) || Infinity;
-    pager.go(0, false);
-  });
-  for (const id of ["book", "kind", "method", "marked", "sort"]) at(id).addEventListener("change", refresh);
-  for (const id of ["search", "probability"]) at(id).addEventListener("input", after(120, refresh));
-  at("controls").addEventListener("submit", (event) => event.preventDefault());
-  at("controls").addEventListener("reset", () => setTimeout(() => {
-    range = null;
-    pager.size = 20;
-    refresh();
-  }));
+  startList(refresh, ["book", "kind", "method", "marked", "sort"], ["search", "probability"]);
+  at("controls").addEventListener("reset", () => { range = null; });
   at("range").querySelector("button").addEventListener("click", () => { range = null; refresh(); });
   at("save-marks").addEventListener("click", saveMarks);
   at("save-gold").addEventListener("click", () => download("gold.jsonl", "application/jsonl", goldLines()));

@@ -8,7 +8,7 @@ each annotator has a folder. Of `NAME.ann`, these lines count:
     A2<TAB>Instance T1 b-17                      the instance's id; without it, NAME
 
 Places are characters of the text, as brat counts them; a span takes in each word (as
-`tasks.printed_words` finds them) of which it holds a part. A span in fragments, as brat writes one
+`language.tokenise.printed_words` finds them) of which it holds a part. A span in fragments, as brat writes one
 that crosses a line break, is taken as one if no word lies between the fragments, and refused
 otherwise. A file without a T line is no annotation: brat makes an empty file for each text.
 """
@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from allusion_es.annotation.spans import SpanAnnotation
-from allusion_es.annotation.tasks import printed_words
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode
 from allusion_es.corpora._lines import read_lines, shortened
+from allusion_es.language.tokenise import printed_words
 
 _SPAN = re.compile(r"(\S+) (\d{1,9} \d{1,9}(?:;\d{1,9} \d{1,9})*)")
 _ATTRIBUTE = re.compile(r"(\S+) (\S+)(?: (.+))?")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from allusion_es.core.errors import InputError
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.evaluation.segmentation import anchor_words, has_anchor
-from allusion_es.language.tokenise import printed_words as printed_words
+from allusion_es.language.tokenise import printed_words
 
 _CLOSING = frozenset(".,;:!?")
 

@@ -10,7 +10,8 @@ each annotator has a folder. Of `NAME.ann`, these lines count:
 Places are characters of the text, as brat counts them; a span takes in each word (as
 `language.tokenise.printed_words` finds them) of which it holds a part. A span in fragments, as
 brat writes one that crosses a line break, is taken as one if no word lies between the fragments,
-and refused otherwise. A file without a T line is no annotation: brat makes an empty file for each text.
+and refused otherwise. A file without a T line is no annotation: brat makes an empty file for each
+text.
 """
 
 import re

@@ -9,6 +9,8 @@
     --seed N          same links and seed: same file
     --about KEY=TEXT  something to write into the file, such as where the links come from
 
+A table of translations (IBM model 1) is written beside the vectors, `OUT.translations`.
+
 Each line of a file has `text` and `relevant` (ids of passages), and may have `before`, `after`,
 `title`, `author` and `source`. The index `vulgate` must have been built.
 """
@@ -26,14 +28,17 @@ from allusion_es.cli.progress import progress
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.language.citation_file import save_citation_vectors
 from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.translations import save_translations
 from allusion_es.learning.about import about
 from allusion_es.learning.leaks import without_leaks
 from allusion_es.learning.links import KnownLink, LearningCollection, known_links, read_collection
 from allusion_es.learning.prune import prune
 from allusion_es.learning.train import Training, train
+from allusion_es.learning.translate import learn_translations
 from allusion_es.learning.validation import Figures, ranks_by_group
 from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.local import LocalIndex
+from allusion_es.retrieval.models import TRANSLATIONS
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.types import Query
 
@@ -100,6 +105,11 @@ def main() -> None:
     facts = about(learned, collection, index.name, Training(seed=options.seed), more)
     name = save_citation_vectors(options.out, table, analyser.settings, facts)
     print(f"{options.out}: {name}, {options.out.stat().st_size} bytes")
+    translations = options.out.with_suffix(TRANSLATIONS)
+    entries = learn_translations(learned, collection)
+    facts = {"links": len(learned), "vectors": name, **more}
+    save_translations(translations, entries, analyser.settings, facts)
+    print(f"{translations}: {translations.stat().st_size} bytes")
     if tests:
         print(f"{'':53}   MRR   P@10   P@20  R@100  R@1000")
         vectors = CitationVectors(options.out)

@@ -9,11 +9,13 @@ from allusion_es.core.progress import Progress, silent
 from allusion_es.language.analysis import AnalysisSettings
 from allusion_es.language.citation_file import save_citation_vectors
 from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.translations import save_translations
 from allusion_es.language.vectors import WordVectors
 from allusion_es.learning.about import about
 from allusion_es.learning.links import KnownLink, LearningCollection
 from allusion_es.learning.prune import prune
 from allusion_es.learning.train import Training, train
+from allusion_es.learning.translate import learn_translations
 from allusion_es.learning.validation import Result, cross_validate
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.models import Models
@@ -72,6 +74,9 @@ class Teacher:
         """
         new = models.folder / "new.citations"
         name = self._learn(links, new, models.folder / "unfinished.arrays", more)
+        table = learn_translations(links, self._collection)
+        facts = {"links": len(links), "vectors": name}
+        save_translations(models.translations(name), table, self._settings, facts)
         new.replace(models.path(name))
         return models.open(name)
 

@@ -10,6 +10,9 @@ from allusion_es.language.citation_vectors import CitationVectors
 SUFFIX = ".citations"
 """How the names of files with citation vectors end."""
 
+TRANSLATIONS = ".translations"
+"""How the names of files with translations end; they lie beside the vectors of the same name."""
+
 _SHIPPED = "patrologia.citations"
 
 
@@ -39,6 +42,10 @@ class Models:
     def path(self, name: str) -> Path:
         """Where those of that name lie if they were learned here."""
         return self.folder / f"{name}{SUFFIX}"
+
+    def translations(self, name: str) -> Path:
+        """Where the translations lie that were learned with the vectors of that name."""
+        return self.path(name).with_suffix(TRANSLATIONS)
 
     def open(self, name: str) -> CitationVectors:
         """Those of that name.

@@ -79,7 +79,9 @@ def test_learn_install_tell_and_take_back(run: Run, folder: Path) -> None:
     assert "now has citation vectors" in told
     (model,) = folder.glob("models/*.citations")
     assert model.stem in told
-    assert _hits(run, folder, "--first-stage", "citations", "--rerank", "citation-cosine")
+    assert model.with_suffix(".translations").exists()
+    for reranker in ("citation-cosine", "translation"):
+        assert _hits(run, folder, "--first-stage", "citations", "--rerank", reranker)
     facts = json.loads(learn("--info", "--format", "json"))[0]
     assert (facts["name"], facts["links"], facts["works"]) == (model.stem, 250, 6)
     assert facts["sources"] == ["made up"]

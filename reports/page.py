@@ -21,7 +21,8 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
     Args:
         name: `report` or `errors`: which page.
         title: The page's title.
-        data: What its script finds in the element `data`; no NaN, no infinity.
+        data: What its script finds in the element `data`; no NaN, no infinity. The element's
+            attribute `data-id` is the same for the same data only.
 
     Example:
         >>> text = page("report", "A & B", {"x": "</script><script>alert(1)</script>"})
@@ -30,6 +31,7 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
     """
     style = _asset("page.css")
     script = f'"use strict";\n{_asset("common.js")}\n{_asset(f"{name}.js")}'
+    content = script_json(data)
     slots = {
         "title": _escaped(title),
         "style_hash": _hash(style),
@@ -37,7 +39,8 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
         "style": style,
         "script": script,
         "body": _asset(f"{name}.html"),
-        "data": script_json(data),
+        "data": content,
+        "data_id": hashlib.sha256(content.encode()).hexdigest()[:16],
     }
     return _SLOT.sub(lambda match: slots[match[1]], _asset("page.html"))
 

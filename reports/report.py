@@ -1,6 +1,5 @@
 """The report: findings on one page, to read, sort, filter and judge."""
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -10,10 +9,13 @@ from allusion_es.corpora.books import BOOKS
 from allusion_es.corpora.passage import Passage
 from allusion_es.reports.finding import Finding, Match, ReportMeta
 from allusion_es.reports.heat import HeatedPair, HeatedWord
-from allusion_es.reports.page import page, script_json
+from allusion_es.reports.page import page
 
 _DIGITS = 6
-"""Significant digits of scores and contributions."""
+"""Significant digits of scores."""
+
+_WORD_DIGITS = 4
+"""Significant digits of what words and pairs add: most of a report is these."""
 
 
 def write_report(
@@ -55,7 +57,7 @@ def report_data(findings: Sequence[Finding], meta: ReportMeta) -> dict[str, Any]
         'vir'
     """
     passages = _Passages()
-    data = {
+    return {
         "title": meta.title,
         "method": meta.method,
         "notes": list(meta.notes),
@@ -63,8 +65,6 @@ def report_data(findings: Sequence[Finding], meta: ReportMeta) -> dict[str, Any]
         "passages": passages.rows,
         "books": _books(passages.rows),
     }
-    digest = hashlib.sha256(script_json(data).encode()).hexdigest()
-    return {"id": digest[:16], **data}
 
 
 class _Passages:
@@ -136,18 +136,18 @@ def _match(match: Match, passages: _Passages) -> dict[str, Any]:
 
 
 def _word(word: HeatedWord) -> list[float]:
-    return [word.start, word.end, _rounded(word.contribution), round(word.shade, 3)]
+    return [word.start, word.end, _rounded(word.contribution, _WORD_DIGITS), round(word.shade, 3)]
 
 
 def _pair(pair: HeatedPair) -> list[Any]:
     return [
         pair.query_word,
         pair.passage_word,
-        _rounded(pair.contribution),
+        _rounded(pair.contribution, _WORD_DIGITS),
         list(pair.query_places),
         list(pair.passage_places),
     ]
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
+def _rounded(value: float, digits: int = _DIGITS) -> float:
+    return float(f"{value:.{digits}g}")

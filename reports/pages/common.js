@@ -1,7 +1,8 @@
 // What the pages share. Text only ever becomes text nodes; nothing is parsed as HTML.
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const at = (id) => document.getElementById(id);
+const data = JSON.parse(at("data").textContent);
+const dataId = at("data").dataset.id;
 
 // An element; properties that are not the element's own become attributes.
 function make(name, properties = {}, ...children) {
@@ -57,10 +58,20 @@ function fill(select, options, chosen) {
     make("option", { value, selected: value === chosen }, label)));
 }
 
-// Pages of a list: `show(items)` makes the elements of some of them.
+const AT_ONCE = 20;
+
+// Pages of a list: `show(item)` makes the element of an item. A long page is filled bit by bit,
+// so that it can be read and used meanwhile; before it is printed it is filled at once.
 class Pager {
-  constructor(show, noun) {
-    Object.assign(this, { show, noun, items: [], page: 0, size: 20 });
+  constructor(show) {
+    Object.assign(this, { show, items: [], page: 0, size: AT_ONCE, waiting: [] });
+    addEventListener("beforeprint", () => this.fill(Infinity));
+  }
+
+  fill(number) {
+    at("list").append(...this.waiting.splice(0, number).map(this.show));
+    clearTimeout(this.timer);
+    if (this.waiting.length) this.timer = setTimeout(() => this.fill(AT_ONCE), 0);
   }
 
   set(items) {
@@ -75,7 +86,9 @@ class Pager {
   go(page, focus = true) {
     this.page = Math.max(0, Math.min(page, this.pages - 1));
     const start = this.page ? this.page * this.size : 0; // the size may be infinite
-    at("list").replaceChildren(...this.items.slice(start, start + this.size).map(this.show));
+    this.waiting = this.items.slice(start, start + this.size);
+    at("list").replaceChildren();
+    this.fill(AT_ONCE);
     document.querySelectorAll("nav.pages").forEach((nav) => {
       nav.hidden = this.pages === 1;
       const step = (label, to) => make("button", {

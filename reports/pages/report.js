@@ -4,7 +4,7 @@ const { findings, passages, books } = data;
 const LEVELS = [0.1, 0.3, 0.6];
 const MOST_CELLS = 60;
 const bookOf = new Map(books.map((book, place) => [book.id, { ...book, place }]));
-const marksKey = `allusion-es marks ${data.id}`;
+const marksKey = `allusion-es marks ${dataId}`;
 let marks = readMarks(kept.get(marksKey)); // marks[finding][passage] = { decision, comment }
 let range = null; // the places in the text to which the list is restricted, [first, last]
 const chosen = new Map(); // which match of a finding is shown, where it is not the first
@@ -73,7 +73,7 @@ function complain(text) {
 }
 
 function saveMarks() {
-  const text = JSON.stringify({ report: data.id, title: data.title, marks: listMarks() }, null, 1);
+  const text = JSON.stringify({ report: dataId, title: data.title, marks: listMarks() }, null, 1);
   download("marks.json", "application/json", `${text}\n`);
 }
 
@@ -310,7 +310,7 @@ function judge(card, finding, match) {
 function decide(card, finding, match, decision) {
   const same = markOf(finding, match)?.decision === decision;
   mark(finding, match, { decision: same ? "" : decision });
-  chosen.set(finding.id, finding.matches.indexOf(match));
+  choosePassage(finding, match);
   const open = card.querySelector(".others")?.open;
   fillEntry(card, finding);
   if (open) card.querySelector(".others").open = true;
@@ -325,7 +325,7 @@ function alternatives(card, finding, current) {
     const show = make("button", {
       type: "button", "aria-label": `Show ${passage.reference}`, "aria-current": match === current && "true",
       onclick: () => {
-        chosen.set(finding.id, place);
+        choosePassage(finding, match);
         fillEntry(card, finding);
         const list = card.querySelector(".others");
         list.open = true;
@@ -340,6 +340,13 @@ function alternatives(card, finding, current) {
   });
   return make("details", { class: "others" },
     make("summary", {}, `All ${finding.matches.length} passages`), make("ol", {}, rows));
+}
+
+const redrawMap = after(300, () => { drawMap(); showBook(); });
+
+function choosePassage(finding, match) {
+  chosen.set(finding.id, finding.matches.indexOf(match));
+  redrawMap();
 }
 
 // Letters are keys only while an entry has the focus, and not in a field.
@@ -436,10 +443,14 @@ const columnOf = new Map(byWork
   : ranked.map((finding, place) => [finding.number, Math.floor(place * columns / ranked.length)]));
 const column = (finding) => columnOf.get(finding.number);
 
+const ends = new Map(); // of a column: the ids of its first and last finding
+ranked.forEach((finding) => {
+  ends.set(column(finding), [ends.get(column(finding))?.[0] ?? finding.id, finding.id]);
+});
+
 function columnName(number) {
   if (byWork) return works[number] || "without a title";
-  const inside = ranked.filter((finding) => column(finding) === number);
-  const [first, last] = [inside[0].id, inside.at(-1).id];
+  const [first, last] = ends.get(number);
   return first === last ? first : `${first} to ${last}`;
 }
 
@@ -458,12 +469,12 @@ function drawMap() {
     return;
   }
   const most = Math.max(...[...counts.values()].flat());
-  const ends = byWork ? [] : [columnName(0), columns > 1 ? columnName(columns - 1) : ""];
+  const edges = byWork ? [`${works.length} works`] : [ends.get(0)[0], ends.get(columns - 1)[1]];
   at("map-frame").replaceChildren(make("table", { id: "map" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Book"),
       make("th", { scope: "col", class: "number" }, "Findings"),
       make("th", { scope: "col", class: "strip" }, make("span", { class: "ends" },
-        ends.length ? ends.map((end) => make("span", {}, end)) : `${works.length} works`)))),
+        edges.map((edge) => make("span", {}, edge)))))),
     make("tbody", {}, there.map((book) => mapRow(book, counts.get(book.id), most)))));
   at("map-note").textContent = `Darker: more findings, at most ${most} in a cell. Choose a cell or a book to see only its findings.`;
 }

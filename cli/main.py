@@ -11,6 +11,7 @@ import typer
 from allusion_es.cli import (
     agreement,
     annotate,
+    candidates,
     doctor,
     embeddings,
     evaluate,
@@ -42,6 +43,7 @@ app.add_typer(annotate.app, name="annotate")
 app.command("agreement")(agreement.agreement)
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(gold.app, name="gold")
+app.add_typer(candidates.app, name="candidates")
 app.command("learn")(learn.learn)
 
 _INTERRUPTED = 130

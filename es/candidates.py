@@ -1,0 +1,242 @@
+"""Candidates of runs on a server, to be looked at in Kibana: pushed, listed, deleted.
+
+Each run is an index of its own, and one alias leads to all of them. So a run that is pushed
+again takes the place of what was there in a single step, and nothing is ever there by half.
+"""
+
+import contextlib
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from allusion_es.core.errors import (
+    AllusionError,
+    IndexMissingError,
+    InputError,
+    ServerRefusedError,
+    UsageError,
+)
+from allusion_es.core.progress import Progress, silent
+from allusion_es.es.bulk import Document, index_documents
+from allusion_es.es.candidate_documents import (
+    Candidate,
+    StageNames,
+    candidates_body,
+    describe_candidate,
+)
+from allusion_es.es.catalogue import delete_proper
+from allusion_es.es.connection import Server
+
+ALIAS = "allusion_candidates"
+"""Leads to the candidates of all runs; no index of passages can have this name."""
+
+KEY = "allusion_es"
+"""Where in an index's `_meta` its run is described."""
+
+MAX_RUN_ID = 200
+"""Characters of a run's id."""
+
+STALE_SECONDS = 3600
+"""A half-pushed run this old was left behind by a process that was killed."""
+
+_PROPER = re.compile(rf"{ALIAS}-\d{{14}}-[0-9a-f]{{8}}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run whose candidates are on a server.
+
+    Attributes:
+        run_id: Its id.
+        time: When it was pushed, ISO 8601 in UTC.
+        queries: How many queries have a document.
+        documents: How many documents it has: candidates, and gold passages that are none.
+        method: How the candidates were found and ranked, for people to read.
+    """
+
+    run_id: str
+    time: str
+    queries: int
+    documents: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An index with the candidates of a run; `current` where the alias leads to it."""
+
+    proper: str
+    current: bool
+    age: float
+    summary: RunSummary | None
+
+
+def push_candidates(
+    server: Server,
+    run_id: str,
+    candidates: Iterable[Candidate],
+    stages: StageNames,
+    *,
+    method: str = "",
+    progress: Progress = silent,
+) -> RunSummary:
+    """Write a run's candidates; a run of the same id that is there is replaced by this one.
+
+    Whatever goes wrong, the server is left as it was.
+
+    Args:
+        server: Where to write them.
+        run_id: Names the run.
+        candidates: Read once, and kept only until they are sent; for each query together.
+        stages: The first stages and rerankers that they have ranks and scores of.
+        method: How the candidates were found and ranked, for people to read.
+        progress: Told of the documents that are sent.
+
+    Raises:
+        UsageError: The run id cannot be used.
+        InputError: A query has the same passage twice, there are no candidates, or the server
+            cannot take one; the message names its document (`run/query/passage`) and says why.
+        ServerRefusedError: The server is read-only, full or overloaded, or lost documents.
+        ServerUnavailableError: The server no longer answers.
+    """
+    check_run_id(run_id)
+    there = _find_all(server)
+    delete_proper(server, [one.proper for one in there if _is_stale(one)])
+    proper = f"{ALIAS}-{time.strftime('%Y%m%d%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    counted = _Counted(run_id, now, candidates)
+    try:
+        server.request("PUT", f"/{proper}", candidates_body(stages))
+        written = index_documents(server, proper, progress(counted, "Pushing"))
+        summary = RunSummary(run_id, now, counted.queries, written, method)
+        _check_count(server, proper, written)
+        _make_current(server, proper, summary)
+    except BaseException:
+        _give_up(server, proper)
+        raise
+    return summary
+
+
+def check_run_id(run_id: str) -> str:
+    """`run_id` itself, if it can name a run.
+
+    Raises:
+        UsageError: It is empty, too long, or has characters that cannot be printed.
+    """
+    if not run_id.strip() or len(run_id) > MAX_RUN_ID or not run_id.isprintable():
+        raise UsageError(
+            f"run id {run_id[:60]!r}: use 1 to {MAX_RUN_ID} printable characters, not only blanks"
+        )
+    return run_id
+
+
+def list_runs(server: Server) -> list[RunSummary]:
+    """The runs whose candidates are there, by id."""
+    found = (one.summary for one in _find_all(server) if one.current and one.summary)
+    return sorted(found, key=lambda summary: summary.run_id)
+
+
+def delete_run(server: Server, run_id: str) -> RunSummary:
+    """Delete the candidates of a run, and tell what was deleted.
+
+    Raises:
+        IndexMissingError: There are none; the message lists the runs that there are.
+    """
+    there = [one for one in _find_all(server) if one.current and one.summary]
+    found = [one for one in there if one.summary and one.summary.run_id == run_id]
+    if not found or not found[0].summary:
+        names = sorted(repr(one.summary.run_id) for one in there if one.summary)
+        known = f"it has {', '.join(names)}" if names else "it has none"
+        raise IndexMissingError(
+            f"{server.url} has no candidates of run {run_id[:MAX_RUN_ID]!r} ({known}); give the "
+            "id of a run that it has"
+        )
+    delete_proper(server, [one.proper for one in found])
+    return found[0].summary
+
+
+class _Counted:
+    """The documents of candidates, which counts queries and finds what is there twice."""
+
+    def __init__(self, run_id: str, now: str, candidates: Iterable[Candidate]) -> None:
+        self._run_id, self._now, self._candidates = run_id, now, candidates
+        self.queries = 0
+
+    def __iter__(self) -> Iterator[Document]:
+        query_ids: set[str] = set()
+        query_id, passages = None, set[str]()
+        for candidate in self._candidates:
+            if candidate.query_id != query_id:
+                query_id, passages = candidate.query_id, set()
+                if query_id in query_ids:
+                    raise InputError(f"query {query_id!r} is there twice; give each once")
+                query_ids.add(query_id)
+                self.queries += 1
+            if candidate.verse_id in passages:
+                raise InputError(
+                    f"query {query_id!r} has passage {candidate.verse_id!r} twice; give each once"
+                )
+            passages.add(candidate.verse_id)
+            yield describe_candidate(self._run_id, self._now, candidate)
+        if not query_ids:
+            raise InputError("there are no candidates to push; nothing was changed")
+
+
+def _check_count(server: Server, proper: str, written: int) -> None:
+    server.request("POST", f"/{proper}/_refresh")
+    counted = server.request("GET", f"/{proper}/_count")["count"]
+    if counted != written:
+        raise ServerRefusedError(
+            f"{server.url} holds {counted} of {written} candidates; they were discarded, try again"
+        )
+
+
+def _make_current(server: Server, proper: str, summary: RunSummary) -> None:
+    """Let the alias lead to the run, and to none that it replaces, in a single step."""
+    server.request("PUT", f"/{proper}/_mapping", {"_meta": {KEY: asdict(summary)}})
+    replaced = [
+        one.proper
+        for one in _find_all(server)
+        if one.current and one.summary and one.summary.run_id == summary.run_id
+    ]
+    actions: list[dict[str, Any]] = [{"remove_index": {"index": name}} for name in replaced]
+    actions.append({"add": {"index": proper, "alias": ALIAS}})
+    server.request("POST", "/_aliases", {"actions": actions})
+
+
+def _give_up(server: Server, proper: str) -> None:
+    """Delete a half-pushed run, without hiding the error that led to this."""
+    with contextlib.suppress(AllusionError):
+        # The alias may have moved although the answer to that was lost.
+        if not any(one.proper == proper and one.current for one in _find_all(server)):
+            delete_proper(server, [proper])
+
+
+def _find_all(server: Server) -> list[_Found]:
+    """All indexes with candidates, by name, finished or not."""
+    found = []
+    for proper, description in sorted(server.request("GET", f"/{ALIAS}-*").items()):
+        if _PROPER.fullmatch(proper):
+            created = int(description["settings"]["index"].get("creation_date", "0")) / 1000
+            meta = description["mappings"].get("_meta", {}).get(KEY)
+            current = ALIAS in description["aliases"]
+            found.append(_Found(proper, current, time.time() - created, _summary(meta)))
+    return found
+
+
+def _summary(meta: object) -> RunSummary | None:
+    """A run's description; None where there is none, or it is not ours."""
+    if not isinstance(meta, dict):
+        return None
+    try:
+        return RunSummary(**meta)
+    except TypeError:
+        return None
+
+
+def _is_stale(found: _Found) -> bool:
+    return not found.current and found.age > STALE_SECONDS

@@ -1,0 +1,128 @@
+"""Candidates with what gold links say of them, to be inspected one by one."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from allusion_es.corpora.passage import Passage
+from allusion_es.es.candidate_documents import Candidate, Place, score_of
+from allusion_es.evaluation.errors import loss_of
+from allusion_es.evaluation.gold import GoldLink
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.reranking import Explanation
+from allusion_es.retrieval.traces import Trace
+from allusion_es.retrieval.types import Ranking
+
+PAIRS = 10
+"""Word pairs of a candidate that are kept one by one; of all others, the sum."""
+
+Gold = Mapping[str, GoldLink]
+"""Gold links by query id, with ids that the index has."""
+
+
+def traced_candidates(
+    traces: Iterable[Trace], gold: Gold, index: CandidateIndex, pairs: int = PAIRS
+) -> Iterator[Candidate]:
+    """The candidates of each query in their final order, then the gold passages that are none.
+
+    Args:
+        traces: What each stage made of the queries.
+        gold: Gold links of some of the queries, of all, or of none.
+        index: Where the passages are.
+        pairs: How many word pairs to keep of each candidate.
+    """
+    for trace in traces:
+        query = trace.query
+        query_id = query.query.query_id
+        link = gold.get(query_id)
+        first, final = _places(trace.first), _reranked(trace.final)
+        first_stages = {name: _places(each) for name, each in trace.first_stages.items()}
+        rerankers = {name: _reranked(each) for name, each in trace.rerankers.items()}
+        for passage in index.passages(_with_lost(final, link)):
+            place = final.get(passage.id)
+            yield Candidate(
+                query_id,
+                query_text=query.query.text,
+                query_lemmas=query.words("lemma"),
+                **_described(passage),
+                **_judged(passage.id, place.rank if place else None, link),
+                first=first.get(passage.id),
+                final=place,
+                first_stages=_of(passage.id, first_stages),
+                rerankers=_of(passage.id, rerankers),
+                **_explained(trace.explanations.get(passage.id), pairs),
+            )
+
+
+def run_candidates(
+    run: Mapping[str, Ranking], gold: Gold, texts: Mapping[str, str], index: CandidateIndex
+) -> Iterator[Candidate]:
+    """The passages that a run ranks, and the gold passages that it does not.
+
+    A run does not say what was before its last stage, so these have no place there.
+
+    Args:
+        run: A ranking for each query id.
+        gold: Gold links; of their queries that the run lacks, all passages count as lost.
+        texts: The words of queries, as far as they are known.
+        index: Where the passages are.
+
+    Raises:
+        VerseError: The run has a passage that the index lacks.
+    """
+    for query_id in dict.fromkeys([*run, *gold]):
+        ranking = run.get(query_id, Ranking.empty())
+        places = _places(ranking)
+        for passage in index.passages(_with_lost(places, gold.get(query_id))):
+            place = places.get(passage.id)
+            yield Candidate(
+                query_id,
+                query_text=texts.get(query_id, ""),
+                **_described(passage),
+                **_judged(passage.id, place.rank if place else None, gold.get(query_id)),
+                final=place,
+            )
+
+
+def _with_lost(found: Iterable[str], link: GoldLink | None) -> Sequence[str]:
+    return list(dict.fromkeys([*found, *(link.relevant if link else ())]))
+
+
+def _described(passage: Passage) -> dict[str, Any]:
+    return {
+        "verse_id": passage.id,
+        "reference": passage.reference or passage.id,
+        "book": passage.book,
+        "testament": passage.testament,
+        "order": passage.order,
+        "text": passage.text,
+    }
+
+
+def _judged(passage_id: str, rank: int | None, link: GoldLink | None) -> dict[str, Any]:
+    if link is None:
+        return {}
+    gold = passage_id in link.relevant
+    return {"gold": gold, "loss": loss_of(rank) if gold else None}
+
+
+def _explained(explanation: Explanation, pairs: int) -> dict[str, Any]:
+    contributions = explanation or ()
+    return {
+        "contributions": contributions[:pairs],
+        "other_contributions": math.fsum(pair.contribution for pair in contributions[pairs:]),
+    }
+
+
+def _places(ranking: Ranking) -> dict[str, Place]:
+    pairs = zip(ranking.ids, ranking.scores.tolist(), strict=True)
+    return {name: Place(rank, score) for rank, (name, score) in enumerate(pairs, start=1)}
+
+
+def _reranked(ranking: Ranking) -> dict[str, Place]:
+    places = _places(ranking).items()
+    return {name: Place(place.rank, score_of(place.score)) for name, place in places}
+
+
+def _of(passage_id: str, stages: Mapping[str, Mapping[str, Place]]) -> dict[str, Place]:
+    return {stage: places[passage_id] for stage, places in stages.items() if passage_id in places}

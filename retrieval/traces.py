@@ -1,0 +1,185 @@
+"""What every stage makes of a query's candidates: each first stage, each reranker."""
+
+from collections.abc import Collection as Some
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from allusion_es.core.errors import UsageError
+from allusion_es.core.parameters import Settings
+from allusion_es.retrieval.analysed import analyse_query
+from allusion_es.retrieval.explain import first_stage_contributions
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
+from allusion_es.retrieval.reranking import (
+    Collection,
+    Explanation,
+    QueryFrequencies,
+    reranker_names,
+)
+from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, Within
+
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A query's candidates, and their places in the rankings of all stages.
+
+    Attributes:
+        query: The query and its words.
+        first: The candidates before reranking.
+        final: The same in their final order, which is that of the first reranker.
+        first_stages: The ranking of each first stage before they are fused, by name.
+        rerankers: The ranking of each reranker, by name.
+        explanations: For some candidates, by id, the word pairs behind the final score.
+    """
+
+    query: AnalysedQuery
+    first: Ranking
+    final: Ranking
+    first_stages: Mapping[str, Ranking]
+    rerankers: Mapping[str, Ranking]
+    explanations: Mapping[str, Explanation]
+
+
+class Tracer:
+    """Follows candidates through several first stages and rerankers.
+
+    Args:
+        index: Any candidate index.
+        generators: Names of candidate generators; the candidates are their fusion.
+        fields: Which words the generators use; with both fields their rankings are fused.
+        candidates: How many candidates there are for each query, at most.
+        rerankers: Names of rerankers, each of which rescores the same candidates; the first
+            decides their final order. Without any, that of the first stage is final.
+        within: Which passages may be found.
+        settings: Parameters of the rerankers, as text.
+
+    Raises:
+        PluginError: A generator or reranker is unknown.
+        SettingsMismatchError: As `index_analyser`.
+        UsageError: A name is there twice, a number is out of bounds, or a parameter is unknown.
+
+    Example:
+        >>> from allusion_es.retrieval.memory import index_texts
+        >>> index = index_texts({"Gen.1.1": "In principio creavit Deus", "Ps.1.1": "Beatus vir"})
+        >>> tracer = Tracer(index, rerankers=("jaccard", "tfidf"))
+        >>> trace = next(tracer.traces([Query("creator in principio")], explain=1))
+        >>> trace.final.ids, list(trace.rerankers), list(trace.first_stages)
+        (('Gen.1.1',), ['jaccard', 'tfidf'], ['bm25'])
+    """
+
+    def __init__(
+        self,
+        index: CandidateIndex,
+        *,
+        generators: Sequence[str] = ("bm25",),
+        fields: Sequence[Field] = ("lemma",),
+        candidates: int = 100,
+        rerankers: Sequence[str] = (),
+        within: Within = Within(),  # noqa: B008 - frozen
+        settings: Settings = MappingProxyType({}),
+    ) -> None:
+        _check_names(generators, rerankers, settings)
+
+        def ranker(generators: Sequence[str], reranker: str | None) -> Ranker:
+            names = reranker_names(reranker or "")
+            stages = Stages(
+                generators=tuple(generators),
+                fields=tuple(fields),
+                candidates=candidates,
+                reranker=reranker,
+                settings={name: values for name, values in settings.items() if name in names},
+                within=within,
+                top=candidates,
+            )
+            return Ranker(index, stages)
+
+        self._index, self._analyser = index, index_analyser(index)
+        self._generators, self._fields = tuple(generators), tuple(fields)
+        self._reranker = rerankers[0] if rerankers else None
+        self._final = ranker(generators, self._reranker)
+        alone = generators if len(generators) > 1 else ()
+        self._alone = {name: ranker((name,), None) for name in alone}
+        self._others = {name: ranker(generators, name) for name in rerankers[1:]}
+
+    def traces(
+        self,
+        queries: Sequence[Query],
+        explain: int = 10,
+        also: Mapping[str, Some[str]] = MappingProxyType({}),
+    ) -> Iterator[Trace]:
+        """The trace of each query, in order; only some of them are in memory at a time.
+
+        Args:
+            queries: With distinct ids; together they are the query side's collection.
+            explain: Of so many candidates of the final order there is an explanation.
+            also: Other passages, by query id, that are explained where they are candidates.
+
+        Raises:
+            PluginError: A reranker does not give each candidate a finite score.
+        """
+        analysed = [analyse_query(query, self._analyser) for query in queries]
+        collection = Collection(self._index, QueryFrequencies(analysed), {})
+        for start in range(0, len(analysed), _BATCH):
+            batch = analysed[start : start + _BATCH]
+            alone = _rankings(self._alone, batch, collection)
+            others = _rankings(self._others, batch, collection)
+            for number, ranked in enumerate(self._final.rank(batch, collection)):
+                final = _final(ranked)
+                wanted = {*final.ids[:explain], *also.get(ranked.query.query.query_id, ())}
+                first_stages = {name: rankings[number] for name, rankings in alone.items()}
+                rerankers = {name: rankings[number] for name, rankings in others.items()}
+                yield Trace(
+                    ranked.query,
+                    ranked.first,
+                    final,
+                    first_stages or {self._generators[0]: ranked.first},
+                    {self._reranker: final, **rerankers} if self._reranker else {},
+                    self._explanations(ranked, wanted, collection),
+                )
+
+    def _explanations(
+        self, ranked: Ranked, wanted: set[str], collection: Collection
+    ) -> dict[str, Explanation]:
+        places = [n for n in ranked.places.tolist() if ranked.first.ids[n] in wanted]
+        if not places:
+            return {}
+        chosen = ranked.first.take(places)
+        reranker = self._final.reranker
+        if reranker is None or ranked.candidates is None:
+            found: Sequence[Explanation] = first_stage_contributions(
+                self._generators, self._fields, ranked.query, chosen, self._index
+            )
+        else:
+            found = reranker.explain(ranked.query, ranked.candidates.take(places), collection)
+        return dict(zip(chosen.ids, found, strict=True))
+
+
+def _final(ranked: Ranked) -> Ranking:
+    return Ranking(ranked.first.take(ranked.places.tolist()).ids, ranked.scores)
+
+
+def _rankings(
+    rankers: Mapping[str, Ranker], queries: Sequence[AnalysedQuery], collection: Collection
+) -> dict[str, list[Ranking]]:
+    return {
+        name: [_final(ranked) for ranked in ranker.rank(queries, collection)]
+        for name, ranker in rankers.items()
+    }
+
+
+def _check_names(generators: Sequence[str], rerankers: Sequence[str], settings: Settings) -> None:
+    if not generators:
+        raise UsageError("no first stage is named; give at least one")
+    for what, names in (("first stage", generators), ("reranker", rerankers)):
+        if len(set(names)) < len(names):
+            raise UsageError(f"a {what} is named twice ({', '.join(names)}); name each once")
+    used = {part for name in rerankers for part in reranker_names(name)}
+    if unused := sorted(set(settings) - used):
+        raise UsageError(
+            f"parameters of {', '.join(unused)} are set, but the rerankers are "
+            f"{', '.join(rerankers) or 'none'}"
+        )

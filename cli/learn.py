@@ -57,6 +57,12 @@ def learn(
             "0 tests nothing."
         ),
     ] = 3,
+    anew: Annotated[
+        bool,
+        typer.Option(
+            "--anew", help="Learn from these links alone, not on top of what the index knows."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Same links and seed: same vectors.")] = 1,
     epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
     name: Name = "vulgate",
@@ -86,7 +92,16 @@ def learn(
     elif undo:
         _undo(index, server)
     else:
-        _learn(files or [], index, server, yes=yes, folds=folds, numbers=(seed, epochs), to=format)
+        _learn(
+            files or [],
+            index,
+            server,
+            yes=yes,
+            folds=folds,
+            numbers=(seed, epochs),
+            anew=anew,
+            to=format,
+        )
 
 
 def _learn(
@@ -97,6 +112,7 @@ def _learn(
     yes: bool,
     folds: int,
     numbers: tuple[int, int],
+    anew: bool,
     to: TableFormat,
 ) -> None:
     from allusion_es.cli.output import print_rows
@@ -112,7 +128,8 @@ def _learn(
     collection = read_collection(index)
     links, missing = known_links(gold, collection, index_analyser(index), progress)
     check_enough(links, missing, index.name)
-    teacher = Teacher(index, collection, index.vectors, training, progress)
+    start = None if anew else index.citations
+    teacher = Teacher(index, collection, index.vectors, training, start, progress)
     results = teacher.validate(links, folds) if folds else []
     rows = figures(results)
     if rows:
@@ -121,6 +138,12 @@ def _learn(
         print("nothing was tested: all links come from one work or text", file=sys.stderr)
     for line in _advice(results):
         print(line, file=sys.stderr)
+    if start is not None and results:
+        print(
+            f"learned on top of {start.name}; where its {start.about.get('links', '?')} links come "
+            "from the same works, the figures are too good",
+            file=sys.stderr,
+        )
     if yes:
         _install(teacher, links, rows, index, server)
     else:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Array, ArrayFile
 from allusion_es.core.errors import InputError, SettingsMismatchError
 from allusion_es.language.analysis import AnalysisSettings
-from allusion_es.language.citation_file import FORMAT, KIND
+from allusion_es.language.citation_file import FORMAT, KIND, CitationTable
 from allusion_es.language.word_parts import Word, WordParts, find_rows, lemma_key
 
 CONTEXT = 0.5
@@ -101,6 +101,16 @@ class CitationVectors:
         raise SettingsMismatchError(
             f"citation vectors {self.name} were learned with {', '.join(changed)}; learn others "
             "with 'allusion-es learn', or build the index with --no-learned-links"
+        )
+
+    def table(self) -> CitationTable:
+        """What they are made of, to go on learning from."""
+        return CitationTable(
+            self._keys,
+            self._rows * self._scales[:, None],
+            self._lemma_keys,
+            self._lemma_weights,
+            self._unknown_weight,
         )
 
     def word_vectors(self, words: Sequence[Word]) -> Singles:

@@ -32,6 +32,7 @@ class Teacher:
         collection: Its passages.
         vectors: Word vectors to start from, or None.
         training: How to train.
+        start: What was learned before, to go on from.
         progress: Told of the steps.
     """
 
@@ -41,12 +42,14 @@ class Teacher:
         collection: LearningCollection,
         vectors: WordVectors | None,
         training: Training = Training(),  # noqa: B008 - frozen
+        start: CitationVectors | None = None,
         progress: Progress = silent,
     ) -> None:
         self._index = index
         self._collection = collection
         self._vectors = vectors
         self._training = training
+        self._start = start
         self._progress = progress
 
     def validate(self, links: Sequence[KnownLink], folds: int) -> list[Result]:
@@ -92,11 +95,15 @@ class Teacher:
             self._collection,
             self._vectors,
             self._training,
+            start=self._start.table() if self._start else None,
             checkpoint=checkpoint,
             progress=self._progress,
         )
         kept = prune(table, ROWS, links, self._collection)
-        facts = about(links, self._collection, self._index.name, self._training, more)
+        started = {"started_from": self._start.name} if self._start else {}
+        facts = about(
+            links, self._collection, self._index.name, self._training, {**started, **more}
+        )
         return save_citation_vectors(path, kept, self._settings, facts)
 
     @property

@@ -110,3 +110,20 @@ class Sampler:
                 ignored[row, first:last] = True
         ignored[np.arange(len(chosen)), targets] = False
         return ignored
+
+
+def log_shares(cited: Sequence[Sequence[int]], passages: int) -> NDArray[np.float32]:
+    """Logarithm of each passage's share of all citations, half a citation added to each.
+
+    Args:
+        cited: What each link cites; several passages share one citation.
+        passages: How many passages there are.
+
+    Example:
+        >>> [round(share, 3) for share in log_shares([(0,), (0, 1)], 2).tolist()]
+        [-0.405, -1.099]
+    """
+    counts = np.full(passages, 0.5)
+    for places in cited:
+        counts[list(places)] += 1 / len(places)
+    return np.asarray(np.log(counts / counts.sum()), dtype=np.float32)

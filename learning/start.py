@@ -6,8 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.errors import UsageError
+from allusion_es.language.citation_file import CitationTable
 from allusion_es.language.vectors import WordVectors
 from allusion_es.language.word_parts import Word, find_rows, gram_keys, lemma_key, token_key
+from allusion_es.learning.contrast import Parameters
 
 LEAST_WORDS = 2
 """Rarer tokens and lemmas get no row: their grams have to do."""
@@ -81,6 +84,36 @@ def first_rows(
     places, means = _gram_means(keys, tokens, chosen)
     rows[places, :width] = np.float32(_GRAMS) * means[:, :width]
     return rows
+
+
+def go_on(
+    start: CitationTable,
+    keys: NDArray[np.int64],
+    lemmas: Sequence[str],
+    parameters: Parameters,
+) -> None:
+    """Put what was learned before into parameters, in place; new rows stay as they are.
+
+    Args:
+        start: What was learned before.
+        keys: Keys of the parameters' rows; those of `start` are among them.
+        lemmas: Names of the parameters' lemmas.
+        parameters: What is to be learned.
+
+    Raises:
+        UsageError: The vectors are of another length.
+    """
+    if start.rows.shape[1] != parameters.table.shape[1]:
+        raise UsageError(
+            f"vectors of {start.rows.shape[1]} numbers cannot be gone on from with "
+            f"{parameters.table.shape[1]}; choose the same dimension"
+        )
+    parameters.table[np.searchsorted(keys, start.keys)] = start.rows
+    places = find_rows(start.lemma_keys, [lemma_key(name) for name in lemmas])
+    known = (places >= 0) & (parameters.idf > 0)
+    weights = start.lemma_weights[places[known]]
+    ratios = np.maximum(weights, np.float32(1e-6)) / parameters.idf[known]
+    parameters.biases[known] = np.log(ratios)
 
 
 def _centred(known: Singles) -> Singles:

@@ -89,3 +89,18 @@ def part_matrix(words: Sequence[Word], keys: NDArray[np.int64]) -> "csr_array":
     parts = WordParts(words, keys)
     shape = (len(words), len(keys))
     return csr_array((parts.weights, parts.rows, parts.offsets), shape=shape)
+
+
+def lemma_idf(passages: "csr_array", lemmas: Lemmas) -> NDArray[np.float32]:
+    """`ln((n + 1) / (df + 1))` of each lemma, df counted over n passages, shape (lemmas,).
+
+    Args:
+        passages: Root counts of words, shape (n, words).
+        lemmas: The lemmas of the words.
+    """
+    count = passages.shape[0]
+    owners = np.repeat(np.arange(count, dtype=np.int64), np.diff(passages.indptr))
+    of_entries = lemmas.of_words[passages.indices]
+    distinct = np.unique(of_entries * count + owners)
+    df = np.bincount(distinct // max(count, 1), minlength=len(lemmas.names))
+    return np.asarray(np.log((count + 1.0) / (df + 1.0)), dtype=np.float32)

@@ -20,14 +20,17 @@ from allusion_es.learning.checkpoint import Checkpoint
 from allusion_es.learning.contrast import Parameters, gradient
 from allusion_es.learning.links import KnownLink, LearningCollection
 from allusion_es.learning.negatives import hard_negatives
-from allusion_es.learning.sampling import Sampler
-from allusion_es.learning.start import first_rows, table_keys
-from allusion_es.learning.texts import Lemmas, WordNumbers, part_matrix, root_matrix
+from allusion_es.learning.sampling import Sampler, log_shares
+from allusion_es.learning.start import first_rows, go_on, table_keys
+from allusion_es.learning.texts import Lemmas, WordNumbers, lemma_idf, part_matrix, root_matrix
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _WARM_UP = 0.1
+_SLOWLY = 0.25
+"""Share of the rate where training goes on from what was learned before."""
+
 _LEAST_STEPS = 60
 """Few links are gone through more often, so that there are so many steps."""
 
@@ -89,6 +92,7 @@ def train(
     vectors: WordVectors | None,
     training: Training = Training(),
     *,
+    start: CitationTable | None = None,
     checkpoint: Path | None = None,
     progress: Progress = silent,
 ) -> CitationTable:
@@ -99,10 +103,11 @@ def train(
         collection: What they cite.
         vectors: Word vectors to start from, or None.
         training: How to train.
+        start: What was learned before, to go on from; it changes slowly.
         checkpoint: A file to go on from if training is interrupted; deleted at the end.
         progress: Told of the steps.
     """
-    trainer = _Trainer(links, collection, vectors, training.for_links(len(links)))
+    trainer = _Trainer(links, collection, vectors, training.for_links(len(links)), start)
     kept = Checkpoint(checkpoint, trainer.fingerprint())
     first = trainer.resume(kept)
     work = trainer.run(first, kept)
@@ -121,6 +126,7 @@ class _Trainer:
         collection: LearningCollection,
         vectors: WordVectors | None,
         training: Training,
+        start: CitationTable | None,
     ) -> None:
         numbers = WordNumbers()
         self._count = len(links)
@@ -130,7 +136,10 @@ class _Trainer:
         words = numbers.words
         self._lemmas = Lemmas.of(words)
         counts = np.bincount(np.concatenate([*self._passages, *self._texts]), minlength=len(words))
+        self._start = start
         self._keys = table_keys(words, counts)
+        if start is not None:
+            self._keys = np.union1d(self._keys, start.keys)
         rng = np.random.default_rng([training.seed, 0])
         table = first_rows(self._keys, words, vectors, training.dimension, rng)
         roots = root_matrix(self._passages, len(words))
@@ -141,25 +150,32 @@ class _Trainer:
             part_matrix(words, self._keys),
             self._lemmas.of_words,
         )
+        if start is not None:
+            go_on(start, self._keys, self._lemmas.names, self._parameters)
         self._of_rows = Adam(table)
         self._of_biases = Adam(self._parameters.biases)
+        self._sampler = self._make_sampler(links, roots)
+        self.steps_an_epoch = max(1, len(links) // training.batch)
+        self.steps = training.epochs * self.steps_an_epoch
+
+    def _make_sampler(self, links: Sequence[KnownLink], roots: "csr_array") -> Sampler:
+        """What makes batches of all links, their hard negatives found first."""
+        training = self._training
         own = [text[link.start : link.end] for text, link in zip(self._texts, links, strict=True)]
         cited = [link.places for link in links]
         self._negatives = hard_negatives(own, cited, self._passages, self._lemmas)
-        self._sampler = Sampler(
+        return Sampler(
             links,
             self._texts,
-            len(words),
+            roots.shape[1],
             roots,
             self._negatives,
-            np.float32(training.popularity) * log_shares(cited, len(collection)),
+            np.float32(training.popularity) * log_shares(cited, len(self._passages)),
             crop=training.crop,
             lengths=(training.shortest, training.longest),
             dropout=training.dropout,
             count=training.negatives,
         )
-        self.steps_an_epoch = max(1, len(links) // training.batch)
-        self.steps = training.epochs * self.steps_an_epoch
 
     def fingerprint(self) -> dict[str, object]:
         """What two trainings have in common that give the same vectors."""
@@ -199,14 +215,15 @@ class _Trainer:
     def table(self) -> CitationTable:
         """What is learned."""
         keys = np.array([lemma_key(name) for name in self._lemmas.names], dtype=np.int64)
+        weights = (np.exp(self._parameters.biases) * self._parameters.idf).astype(np.float32)
+        if self._start is not None:
+            others = ~np.isin(self._start.lemma_keys, keys)
+            keys = np.concatenate([keys, self._start.lemma_keys[others]])
+            weights = np.concatenate([weights, self._start.lemma_weights[others]])
         order = np.argsort(keys)
-        weights = np.exp(self._parameters.biases) * self._parameters.idf
+        unknown = float(np.log(len(self._passages) + 1.0))
         return CitationTable(
-            self._keys,
-            self._parameters.table,
-            keys[order],
-            weights[order].astype(np.float32),
-            float(np.log(len(self._passages) + 1.0)),
+            self._keys, self._parameters.table, keys[order], weights[order], unknown
         )
 
     def _step(self, number: int, chosen: NDArray[np.int64], rng: np.random.Generator) -> float:
@@ -214,6 +231,8 @@ class _Trainer:
         batch = self._sampler.batch(chosen, rng)
         found = gradient(batch, self._parameters, self._training.temperature)
         rate = self._training.rate * _share_of_rate(number, self.steps)
+        if self._start is not None:
+            rate *= _SLOWLY
         self._of_rows.step(found.rows, found.of_rows, rate=rate, number=number)
         self._of_biases.step(found.lemmas, found.of_biases, rate=rate, number=number)
         return found.loss
@@ -227,38 +246,6 @@ class _Trainer:
             "biases_mean": self._of_biases.mean,
             "biases_square": self._of_biases.square,
         }
-
-
-def lemma_idf(passages: "csr_array", lemmas: Lemmas) -> NDArray[np.float32]:
-    """`ln((n + 1) / (df + 1))` of each lemma, df counted over n passages, shape (lemmas,).
-
-    Args:
-        passages: Root counts of words, shape (n, words).
-        lemmas: The lemmas of the words.
-    """
-    count = passages.shape[0]
-    owners = np.repeat(np.arange(count, dtype=np.int64), np.diff(passages.indptr))
-    of_entries = lemmas.of_words[passages.indices]
-    distinct = np.unique(of_entries * count + owners)
-    df = np.bincount(distinct // max(count, 1), minlength=len(lemmas.names))
-    return np.asarray(np.log((count + 1.0) / (df + 1.0)), dtype=np.float32)
-
-
-def log_shares(cited: Sequence[Sequence[int]], passages: int) -> NDArray[np.float32]:
-    """Logarithm of each passage's share of all citations, half a citation added to each.
-
-    Args:
-        cited: What each link cites; several passages share one citation.
-        passages: How many passages there are.
-
-    Example:
-        >>> [round(share, 3) for share in log_shares([(0,), (0, 1)], 2).tolist()]
-        [-0.405, -1.099]
-    """
-    counts = np.full(passages, 0.5)
-    for places in cited:
-        counts[list(places)] += 1 / len(places)
-    return np.asarray(np.log(counts / counts.sum()), dtype=np.float32)
 
 
 def _share_of_rate(number: int, steps: int) -> float:

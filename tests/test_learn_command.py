@@ -69,7 +69,7 @@ def test_learn_install_tell_and_take_back(run: Run, folder: Path) -> None:
 
     index, file = folder / "indexes" / "parva.idx", str(folder / "links.jsonl")
     before = index.read_bytes()
-    told = learn(file, "--folds", "2")
+    told = learn(file, "--folds", "2", "--anew")
     assert "never cited" in told
     assert "both, fused" in told
     assert "nothing was changed" in told
@@ -87,7 +87,7 @@ def test_learn_install_tell_and_take_back(run: Run, folder: Path) -> None:
     assert facts["sources"] == ["made up"]
     assert facts["index"] == "parva"
     after = index.read_bytes()
-    learn(file, "--folds", "0", "--yes", "--epochs", "3")
+    learn(file, "--folds", "0", "--yes", "--anew", "--epochs", "99")
     assert index.read_bytes() != after
     learn("--undo")
     assert index.read_bytes() == after

@@ -22,8 +22,15 @@ from allusion_es.learning.contrast import Batch, Parameters, gradient
 from allusion_es.learning.leaks import without_leaks
 from allusion_es.learning.links import check_enough, known_links
 from allusion_es.learning.negatives import hard_negatives
-from allusion_es.learning.texts import Lemmas, WordNumbers, count_matrix, part_matrix, root_matrix
-from allusion_es.learning.train import Training, lemma_idf, train
+from allusion_es.learning.texts import (
+    Lemmas,
+    WordNumbers,
+    count_matrix,
+    lemma_idf,
+    part_matrix,
+    root_matrix,
+)
+from allusion_es.learning.train import Training, train
 from allusion_es.retrieval.types import Query
 
 SMALL = Training(dimension=16, batch=32, epochs=3)
@@ -241,3 +248,17 @@ def test_other_languages_are_refused() -> None:
 def test_numbers_that_cannot_be_used_are_refused() -> None:
     with pytest.raises(UsageError, match=r"learn.epochs must be from 1"):
         Training(epochs=0)
+
+
+def test_going_on_keeps_what_was_learned_and_adds_to_it() -> None:
+    links, verses = code_links(120), collection()
+    first = train(links, verses, None, SMALL)
+    other = [link(f"nouum{name} uerbum", APART * n) for n, name in enumerate(NAMES)] * 4
+    more = train(other, verses, None, SMALL, start=first)
+    assert set(first.keys.tolist()) <= set(more.keys.tolist())
+    assert set(first.lemma_keys.tolist()) <= set(more.lemma_keys.tolist())
+    assert len(more.keys) > len(first.keys)
+    same = more.rows[np.searchsorted(more.keys, first.keys)]
+    assert 0 < np.abs(same - first.rows).max() < 0.5
+    with pytest.raises(UsageError, match="vectors of 16 numbers cannot be gone on from with 32"):
+        train(other, verses, None, Training(dimension=32), start=first)

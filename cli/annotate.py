@@ -11,18 +11,11 @@ import typer.core
 
 from allusion_es.cli.annotate_files import STORE, StorePath, export, split
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
     Name,
-    Password,
     ServerOptions,
-    User,
-    Wait,
     library,
     open_candidate_index,
+    takes_server,
 )
 from allusion_es.core.errors import InputError, UsageError
 
@@ -56,6 +49,7 @@ app.command("export")(export)
 
 
 @app.command(_PAGE)
+@takes_server
 def page(
     links: Annotated[
         Path,
@@ -80,14 +74,8 @@ def page(
         str, typer.Option(help="Address to listen on; others can only reach it if you change it.")
     ] = "127.0.0.1",
     name: Name = "vulgate",
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Show the annotation page, until Ctrl+C.
 
@@ -99,8 +87,7 @@ def page(
     from allusion_es.annotation.server import address_of, is_loopback, listen, serve
     from allusion_es.annotation.store import Store
 
-    login = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
-    index = open_candidate_index(name, login)
+    index = open_candidate_index(name, server)
     work = _work(links, annotator, index.ids())
     everything = [instance for mine in work for instance in mine.instances]
     ids = sorted({each for instance in everything for each in instance.link.relevant})

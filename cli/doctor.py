@@ -7,17 +7,10 @@ from typing import Annotated
 import typer
 
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
-    Password,
     ServerOptions,
     TableFormat,
-    User,
-    Wait,
     library,
+    takes_server,
 )
 from allusion_es.core.errors import AllusionError
 
@@ -35,23 +28,17 @@ _PACKAGES = (
 Row = dict[str, str]
 
 
+@takes_server
 def doctor(
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Check versions, data, indexes and (with --es) the server; exit 1 where something is wrong."""
     from allusion_es.cli.output import print_rows
 
     rows = [*_versions(), *_data(), *_indexes()]
-    if es is not None:
-        server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+    if server.url is not None:
         rows.append(_checked("server", lambda: _answering(server)))
     print_rows(rows, format)
     if any(row["state"] == "wrong" for row in rows):

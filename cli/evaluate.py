@@ -8,16 +8,9 @@ from typing import Annotated
 import typer
 
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
     Name,
-    Password,
     ServerOptions,
-    User,
-    Wait,
+    takes_server,
 )
 from allusion_es.core.errors import UsageError
 from allusion_es.core.parameters import parse_settings
@@ -50,6 +43,7 @@ class Numbering(StrEnum):
     kjv = "kjv"
 
 
+@takes_server
 def evaluate(
     target: Annotated[
         str,
@@ -162,14 +156,8 @@ def evaluate(
     ] = True,
     format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
     name: Name = "vulgate",
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Evaluate methods on gold links, or repeat a table of the paper.
 
@@ -179,7 +167,6 @@ def evaluate(
     from allusion_es.cli.evaluation import Choices, evaluate_gold
 
     experiment, links = _gold(target, gold)
-    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     evaluate_gold(
         Choices(
             experiment=experiment,

@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
-    Password,
     ServerOptions,
-    User,
-    Wait,
     library,
+    takes_server,
 )
 from allusion_es.core.errors import UsageError
 
@@ -42,6 +35,7 @@ class Neighbours(StrEnum):
     hnsw = "hnsw"
 
 
+@takes_server
 def index(
     path: Annotated[
         Path | None,
@@ -105,14 +99,8 @@ def index(
     knn: Annotated[
         Neighbours, typer.Option(help="Nearest neighbours on Elasticsearch: exact or fast.")
     ] = Neighbours.flat,
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Build an index in this process, or on Elasticsearch with --es.
 
@@ -125,17 +113,16 @@ def index(
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
     passages = _windows(_passages(path, kind, work), window, window_words, step)
     books = library()
-    if es is None:
+    if server.url is None:
         count, where = books.build(chosen, passages, options), str(books.path(chosen))
     else:
         from allusion_es.cli.progress import progress
         from allusion_es.es.build import build_es_index
 
-        login = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
-        with login.connect() as server:
-            where = server.url
+        with server.connect() as connected:
+            where = connected.url
             count = build_es_index(
-                server,
+                connected,
                 chosen,
                 *books.prepare(passages, options),
                 shards=shards,

@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
-    Password,
     ServerOptions,
     TableFormat,
-    User,
-    Wait,
     library,
+    takes_server,
 )
 from allusion_es.core.errors import AllusionError
 
@@ -34,19 +27,14 @@ class What(StrEnum):
     rerankers = "rerankers"
 
 
+@takes_server
 def list_(
     what: Annotated[
         What | None, typer.Argument(help="All of them by default.", show_default=False)
     ] = None,
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """List indexes (in this process, and with --es on the server) and plug-ins."""
     from allusion_es.cli.output import print_rows
@@ -54,8 +42,7 @@ def list_(
     rows: list[dict[str, Any]] = []
     if what in (None, What.indexes):
         rows += _local_indexes()
-        if es is not None:
-            server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
+        if server.url is not None:
             rows += _server_indexes(server)
     for kind in (What.generators, What.lemmatisers, What.rerankers):
         if what in (None, kind):

@@ -1,10 +1,12 @@
 """Options that several commands share, and what they stand for."""
 
+import inspect
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -127,6 +129,44 @@ class ServerOptions:
             password=self.password,
             wait=self.wait,
         )
+
+
+_SERVER_OPTIONS: dict[str, tuple[Any, object]] = {
+    "es": (Es, None),
+    "ca_certs": (CaCerts, None),
+    "fingerprint": (Fingerprint, None),
+    "api_key": (ApiKey, None),
+    "user": (User, None),
+    "password": (Password, None),
+    "wait": (Wait, 0.0),
+}
+
+
+def takes_server(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a server and of the data folder.
+
+    Args:
+        command: A function with the keyword `server`, which becomes a `ServerOptions`.
+    """
+
+    def with_server(**values: Any) -> None:  # noqa: ANN401 - any option
+        del values["data_dir"]  # its callback has made it known
+        server = ServerOptions(*(values.pop(name) for name in _SERVER_OPTIONS))
+        command(**values, server=server)
+
+    own = inspect.signature(command).parameters.values()
+    added = {**_SERVER_OPTIONS, "data_dir": (DataDir, None)}
+    parameters = [parameter for parameter in own if parameter.name != "server"]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in added.items()
+    ]
+    # What Typer reads: a function's signature is its command line.
+    with_server.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_server.__annotations__ = {each.name: each.annotation for each in parameters}
+    with_server.__doc__ = command.__doc__
+    with_server.__name__ = command.__name__
+    return with_server
 
 
 def library() -> "Library":

@@ -1,5 +1,6 @@
 """The report: findings on one page, to read, sort, filter and judge."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -33,7 +34,7 @@ def write_report(
 
     Raises:
         StorageError: The file cannot be written.
-        ValueError: A score is not finite.
+        ValueError: A score is not finite, or an id is there twice.
 
     Example:
         >>> import io
@@ -50,12 +51,15 @@ def report_data(findings: Sequence[Finding], meta: ReportMeta) -> dict[str, Any]
     """What the page's script gets; passages are listed once, and named by their number.
 
     Raises:
-        ValueError: A score is not finite.
+        ValueError: An id is there twice.
 
     Example:
         >>> report_data([Finding("q", "vir")], ReportMeta("Sermo"))["findings"][0]["text"]
         'vir'
     """
+    for name, times in Counter(finding.id for finding in findings).items():
+        if times > 1:
+            raise ValueError(f"{times} findings have the id {name!r}; marks go by it")
     passages = _Passages()
     return {
         "title": meta.title,

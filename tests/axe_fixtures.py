@@ -67,7 +67,7 @@ def violations(browser: Browser, axe: str) -> list[str]:
     # Through the debugger, since the page's policy lets in no script but its own.
     browser.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
     browser.driver.set_script_timeout(60)
-    result: dict[str, Any] = browser.driver.execute_async_script(_RUN)  # type: ignore[no-untyped-call]
+    result: dict[str, Any] = browser.driver.execute_async_script(_RUN)
     assert isinstance(result, dict), result
     assert len(result["passes"]) > 10
     return [

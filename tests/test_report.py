@@ -76,6 +76,11 @@ def test_a_score_that_is_not_finite_is_refused(value: float) -> None:
         written(Finding("a", "q", (match,)))
 
 
+def test_an_id_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 findings have the id 'a'"):
+        written(Finding("a", "q"), Finding("a", "r"))
+
+
 def test_text_cannot_leave_its_element() -> None:
     nasty = '</script><script>alert(1)</script><!-- {{style}} & "quotes" \u2028 \ud800'
     html = written(Finding("a", nasty), meta=ReportMeta(title=nasty))
@@ -149,6 +154,26 @@ def test_query_writes_a_report(run: Run, vulgate_index: LocalIndex, tmp_path: Pa
     again = tmp_path / "again.html"
     run("query", "-", "--html", str(again), stdin=f"{PAPER}\nDeus dixit\n")
     assert again.read_bytes() == target.read_bytes()
+
+
+def test_a_server_gives_the_same_report(
+    run: Run, tmp_path: Path, elasticsearch_url_any: str
+) -> None:
+    table = tmp_path / "sermo.tsv"
+    verses = ("Beatus vir", "sed in lege Domini", "et erit", "tamquam lignum", "Deus dixit")
+    rows = [f"s{number}\t{text}" for number, text in enumerate(verses)]
+    table.write_text("\n".join(["id\ttext", *rows]) + "\n")
+    pages = []
+    for place in ([], ["--es", elasticsearch_url_any]):
+        done = run("index", str(table), *place)
+        assert done.returncode == 0, done.stderr
+        target = tmp_path / f"{len(pages)}.html"
+        asked = ("query", "in lege dixit", "--name", "sermo", "--html", str(target))
+        done = run(*asked, *place)
+        assert done.returncode == 0, done.stderr
+        pages.append(data_of(target.read_text()))
+    assert len(pages[0]["findings"][0]["matches"]) == 2
+    assert pages[0] == pages[1]
 
 
 def test_a_report_that_cannot_be_written_is_said(

@@ -6,7 +6,6 @@ const MOST_CELLS = 60;
 const bookOf = new Map(books.map((book, place) => [book.id, { ...book, place }]));
 const marksKey = `allusion-es marks ${dataId}`;
 let marks = readMarks(kept.get(marksKey)); // marks[finding][passage] = { decision, comment }
-let range = null; // the places in the text to which the list is restricted, [first, last]
 const chosen = new Map(); // which match of a finding is shown, where it is not the first
 
 const passageOf = (match) => passages[match.passage];
@@ -301,7 +300,7 @@ function judge(card, finding, match) {
   }, label);
   const comment = make("input", {
     class: "comment", placeholder: "Comment", "aria-label": `Comment on ${finding.id}, ${reference}`,
-    value: given.comment, onchange: () => mark(finding, match, { comment: comment.value.trim() }),
+    value: given.comment, oninput: () => mark(finding, match, { comment: comment.value.trim() }),
   });
   return make("div", { class: "judge", role: "group", "aria-label": `Your judgement of ${reference}` },
     button("accept", "Accept"), button("reject", "Reject"), comment);
@@ -405,7 +404,7 @@ function fits(finding, words, least) {
     && (!at("method").value || finding.method === at("method").value)
     && (!least || (match?.probability ?? -1) >= least)
     && states[at("marked").value][1](finding)
-    && (!range || (column(finding) >= range[0] && column(finding) <= range[1]))
+    && (!at("place").value || column(finding) === Number(at("place").value))
     && words.every((word) => finding.words.includes(word) || passage?.words.includes(word));
 }
 
@@ -418,8 +417,6 @@ function refresh() {
   found.sort((a, b) => order(a, b) || a.number - b.number);
   pager.set(found);
   tellCount();
-  at("range").hidden = !range;
-  if (range) at("range").firstElementChild.textContent = columnName(range[0]);
   showBook();
 }
 
@@ -476,7 +473,7 @@ function drawMap() {
       make("th", { scope: "col", class: "strip" }, make("span", { class: "ends" },
         edges.map((edge) => make("span", {}, edge)))))),
     make("tbody", {}, there.map((book) => mapRow(book, counts.get(book.id), most)))));
-  at("map-note").textContent = `Darker: more findings, at most ${most} in a cell. Choose a cell or a book to see only its findings.`;
+  at("map-note").textContent = `The stronger the colour, the more findings: at most ${most} in a cell. Choose a cell or a book to see only its findings.`;
 }
 
 function mapRow(book, counts, most) {
@@ -490,24 +487,24 @@ function mapRow(book, counts, most) {
     for (const [name, value] of Object.entries({ x: number + 0.04, y: 0, width: 0.92, height: 1 })) {
       cell.setAttribute(name, value);
     }
-    cell.style.fillOpacity = 0.3 + 0.7 * count / most;
+    cell.style.fillOpacity = 0.4 + 0.6 * count / most;
     const title = document.createElementNS(SVG, "title");
     title.textContent = `${book.label}, ${columnName(number)}: ${count}`;
     cell.append(title);
-    cell.addEventListener("click", () => choose(book.id, [number, number]));
+    cell.addEventListener("click", () => choose(book.id, String(number)));
     strip.append(cell);
   });
   return make("tr", { "data-book": book.id },
     make("th", { scope: "row" }, make("button", {
-      type: "button", title: book.name, onclick: () => choose(book.id, null),
+      type: "button", title: book.name, onclick: () => choose(book.id, ""),
     }, book.label)),
     make("td", { class: "number" }, String(counts.reduce((sum, count) => sum + count, 0))),
     make("td", { class: "strip" }, strip));
 }
 
-function choose(book, places) {
-  range = places;
+function choose(book, place) {
   at("book").value = book;
+  at("place").value = place;
   refresh();
   at("findings").scrollIntoView();
 }
@@ -528,14 +525,15 @@ function start() {
   fill(at("book"), [...all, ...books.filter((b) => there.has(b.id)).map((b) => [b.id, b.label])], "");
   fill(at("kind"), [...all, ...kinds.filter(Boolean).map((kind) => [kind, kind])], "");
   fill(at("method"), [...all, ...methods.filter(Boolean).map((method) => [method, method])], "");
+  fill(at("place"), [...all, ...Array.from({ length: columns }, (_, number) =>
+    [String(number), columnName(number)])], "");
+  at("place-name").textContent = byWork ? "Work" : "Place";
   at("kind-part").hidden = !kinds.some(Boolean);
   at("method-part").hidden = methods.length < 2;
   at("probability-part").hidden = !hasProbability;
   fill(at("marked"), Object.entries(states).map(([value, [label]]) => [value, label]), "");
   fill(at("sort"), Object.entries(orders).map(([value, [label]]) => [value, label]), "place");
-  startList(refresh, ["book", "kind", "method", "marked", "sort"], ["search", "probability"]);
-  at("controls").addEventListener("reset", () => { range = null; });
-  at("range").querySelector("button").addEventListener("click", () => { range = null; refresh(); });
+  startList(refresh, ["book", "place", "kind", "method", "marked", "sort"], ["search", "probability"]);
   at("save-marks").addEventListener("click", saveMarks);
   at("save-gold").addEventListener("click", () => download("gold.jsonl", "application/jsonl", goldLines()));
   at("load-marks").addEventListener("change", loadMarks);

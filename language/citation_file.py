@@ -18,6 +18,8 @@ FORMAT = 1
 """Raised whenever the file changes in a way that older programs cannot read."""
 
 _LARGEST = 127
+_ZERO = 1e-30
+"""Rows that are smaller are zero: single precision could not hold their scales."""
 
 Singles = NDArray[np.float32]
 
@@ -96,6 +98,7 @@ def to_bytes(rows: Singles) -> tuple[NDArray[np.int8], Singles]:
         ([[64, -127], [0, 0]], [0.007899999618530273, 0.0])
     """
     largest = np.abs(rows).max(axis=1, initial=0.0).astype(np.float64)
+    largest[largest < _ZERO] = 0.0
     steps = np.divide(_LARGEST, largest, out=np.zeros(len(rows)), where=largest > 0)
     numbers = np.rint(rows * steps[:, None]).astype(np.int8)
     return numbers, (largest / _LARGEST).astype(np.float32)

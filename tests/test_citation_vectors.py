@@ -96,7 +96,13 @@ def test_bytes_are_as_near_as_can_be(rows: NDArray[np.float32]) -> None:
     numbers, scales = to_bytes(rows)
     assert np.abs(numbers.astype(int)).max(initial=0) <= 127
     error = np.abs(numbers * scales[:, None] - rows)
-    assert (error <= scales[:, None] * 0.501).all()
+    assert (error <= np.maximum(scales[:, None] * 0.501, 1e-30)).all()
+
+
+def test_hardly_anything_is_nothing() -> None:
+    numbers, scales = to_bytes(np.array([[1e-38, 1e-39]], dtype=np.float32))
+    assert not numbers.any()
+    assert scales.tolist() == [0.0]
 
 
 @settings(max_examples=10)

@@ -12,12 +12,14 @@ from allusion_es.cli import (
     agreement,
     annotate,
     candidates,
+    compose_env,
     doctor,
     embeddings,
     evaluate,
     fetch,
     gold,
     index,
+    kibana,
     learn,
     listing,
     query,
@@ -44,6 +46,8 @@ app.command("agreement")(agreement.agreement)
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(gold.app, name="gold")
 app.add_typer(candidates.app, name="candidates")
+app.add_typer(kibana.app, name="kibana")
+app.command("compose-env")(compose_env.compose_env)
 app.command("learn")(learn.learn)
 
 _INTERRUPTED = 130

@@ -17,7 +17,7 @@ API_KEY = "ALLUSION_ES_API_KEY"
 USER = "ALLUSION_ES_USER"
 PASSWORD = "ALLUSION_ES_PASSWORD"
 
-_DEFAULT_PORTS = {"http": 9200, "https": 443}
+_HTTPS_PORT = 443
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
@@ -79,18 +79,20 @@ def find_address(
     api_key: str | None = None,
     user: str | None = None,
     password: str | None = None,
+    port: int = 9200,
     environment: Mapping[str, str] = os.environ,
 ) -> Address:
     """The address that arguments and environment variables give; arguments come first.
 
     Args:
-        url: One URL or several with commas between; `ALLUSION_ES_URL`. The port is 9200, with
+        url: One URL or several with commas between; `ALLUSION_ES_URL`. The port is `port`, with
             https 443, if none is given. A user and password in it are taken out.
         ca_certs: `ALLUSION_ES_CA_CERTS`.
         fingerprint: `ALLUSION_ES_FINGERPRINT`; colons in it are left out.
         api_key: `ALLUSION_ES_API_KEY`.
         user: `ALLUSION_ES_USER`.
         password: `ALLUSION_ES_PASSWORD`.
+        port: Where servers of this kind listen.
         environment: Where to look the variables up.
 
     Raises:
@@ -105,7 +107,7 @@ def find_address(
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise UsageError(f"no Elasticsearch server is named; give its URL or set {URL}")
-    cleaned = [_clean_url(part) for part in parts]
+    cleaned = [_clean_url(part, port) for part in parts]
     given = Login(api_key or "", user or "", password or "")
     login = given or next((found for _, found in cleaned if found), given)
     return Address(
@@ -116,18 +118,18 @@ def find_address(
     )
 
 
-def _clean_url(text: str) -> tuple[str, Login]:
+def _clean_url(text: str, default_port: int) -> tuple[str, Login]:
     """A URL with its port but without user and password, and these."""
     text = text if "://" in text else f"http://{text}"
     try:
         parts = urlsplit(text)
-        port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
+        port = parts.port or {"http": default_port, "https": _HTTPS_PORT}.get(parts.scheme, 0)
     except ValueError:
         parts, port = urlsplit(""), 0
     host = parts.hostname or ""
     if not port or not re.fullmatch(r"[\w.:-]+", host) or parts.query or parts.fragment:
         # The text itself may hold a password, so it is not repeated.
-        raise UsageError("the server's URL must look like http://localhost:9200")
+        raise UsageError(f"the server's URL must look like http://localhost:{default_port}")
     host = f"[{host}]" if ":" in host else host
     login = Login("", unquote(parts.username or ""), unquote(parts.password or ""))
     return f"{parts.scheme}://{host}:{port}{parts.path.rstrip('/')}", login

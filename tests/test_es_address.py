@@ -1,6 +1,7 @@
 """Where the server is and how to log in, from arguments and environment."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_headers() -> None:
         {"ca_certs": "nowhere.pem"},
     ],
 )
-def test_options_that_cannot_be_used(options: dict[str, str]) -> None:
+def test_options_that_cannot_be_used(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:
         find_address("http://a", environment={}, **options)
     assert SECRET not in str(caught.value)

@@ -163,7 +163,7 @@ def test_a_server_gives_the_same_report(
     verses = ("Beatus vir", "sed in lege Domini", "et erit", "tamquam lignum", "Deus dixit")
     rows = [f"s{number}\t{text}" for number, text in enumerate(verses)]
     table.write_text("\n".join(["id\ttext", *rows]) + "\n")
-    pages = []
+    pages: list[dict[str, Any]] = []
     for place in ([], ["--es", elasticsearch_url_any]):
         done = run("index", str(table), *place)
         assert done.returncode == 0, done.stderr

@@ -101,6 +101,19 @@ def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:
     return run_lines(answer.query.query.query_id, ranking, tag)
 
 
+def answer_lines(answer: "Answer", format: str, tag: str) -> Iterable[str]:
+    """The answer as lines for programs.
+
+    Args:
+        answer: What to print.
+        format: `json`, `tsv` or `trec`.
+        tag: Name of the run, for `trec`.
+    """
+    if format == "json":
+        return [answer_json(answer)]
+    return answer_tsv(answer) if format == "tsv" else answer_trec(answer, tag)
+
+
 def print_answers(answers: "Iterable[Answer]", retriever: "Retriever", explain: bool) -> None:
     """Print a table for each answer.
 

@@ -190,17 +190,14 @@ def _print(
 ) -> None:
     from allusion_es.cli import output
 
-    if format is Format.tsv:
-        print(output.tsv_header())
-    elif format is Format.table:
+    if format is Format.table:
         output.print_answers(answers, retriever, explain)
-    for answer in answers:
-        if format is Format.json:
-            print(output.answer_json(answer))
-        elif format is Format.tsv:
-            print(*output.answer_tsv(answer), sep="\n", end="\n" if answer.hits else "")
-        elif format is Format.trec:
-            print(*output.answer_trec(answer, tag), sep="\n", end="\n" if answer.hits else "")
+    else:
+        if format is Format.tsv:
+            print(output.tsv_header())
+        for answer in answers:
+            for line in output.answer_lines(answer, format, tag):
+                print(line)
     if explain:
         for note in retriever.notes:
             print(f"note: {note}", file=sys.stderr)

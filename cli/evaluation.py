@@ -49,9 +49,10 @@ from allusion_es.evaluation.scoring import (
 from allusion_es.evaluation.segmentation import has_anchor
 from allusion_es.evaluation.trec import read_run, write_run
 from allusion_es.evaluation.work import Task
+from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
-from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field
+from allusion_es.retrieval.types import FIELDS, Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +150,18 @@ class _Evaluation:
 
     def _overlaps(self) -> list[Overlap]:
         analyser = index_analyser(self._index)
-        queries = {
-            link.query.query_id: AnalysedQuery(link.query, analyser.analyse(link.query.text))
-            for link in self._links
-        }
+        queries = {link.query.query_id: analyse_query(link.query, analyser) for link in self._links}
         return overlaps(self._links, queries, self._index)
+
+    def _warn_of_known_works(self) -> None:
+        citations = self._index.citations
+        if citations is not None:
+            about = citations.about
+            _say(
+                f"the index's citation vectors were learned from {about.get('links', 'many')} links "
+                f"in {about.get('works', 'several')} works (see 'allusion-es learn --info'); for "
+                "these works the figures are too good"
+            )
 
     def _error_analysis(self) -> ErrorAnalysis:
         return ErrorAnalysis(self._links, self._index, self._overlaps())
@@ -205,6 +213,8 @@ class _Evaluation:
                 f"--save-run writes one run, but there are {len(experiment.lines)}; choose one "
                 "method and input"
             )
+        if any(line.method.knows_citations for line in experiment.lines):
+            self._warn_of_known_works()
         return line_runs(
             experiment,
             self._links,

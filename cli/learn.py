@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
     Name,
-    Password,
     ServerOptions,
     TableFormat,
-    User,
-    Wait,
     library,
     open_candidate_index,
+    takes_server,
 )
 from allusion_es.core.errors import UsageError
 
@@ -32,6 +25,7 @@ if TYPE_CHECKING:
     from allusion_es.retrieval.index import CandidateIndex
 
 
+@takes_server
 def learn(
     files: Annotated[
         list[Path] | None,
@@ -67,14 +61,8 @@ def learn(
     epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
     name: Name = "vulgate",
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Learn from gold links how the passages of an index are cited.
 
@@ -85,7 +73,6 @@ def learn(
         raise UsageError("give files of gold links, or --undo, or --info; one of the three")
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds {folds}: give 2 or more, or 0 to test nothing")
-    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     index = open_candidate_index(name, server)
     if info:
         _info(index, format)

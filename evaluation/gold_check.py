@@ -8,6 +8,7 @@ from allusion_es.evaluation.gold import GoldLink
 from allusion_es.evaluation.gold_ids import UnknownPassage, resolve, resolve_known
 from allusion_es.evaluation.gold_numbering import better_neighbours
 from allusion_es.language.analysis import Analyser
+from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import AnalysedQuery
@@ -130,7 +131,7 @@ def check(
 
 def analyse(link: GoldLink, analyser: Analyser) -> AnalysedQuery:
     """The link's query with its words."""
-    return AnalysedQuery(link.query, analyser.analyse(link.query.text))
+    return analyse_query(link.query, analyser)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from allusion_es.evaluation.oracle import oracle_run, shares_two_types
 from allusion_es.evaluation.runner import compute_runs
 from allusion_es.evaluation.runs import Run
 from allusion_es.evaluation.work import Task
+from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.pipeline import index_analyser
-from allusion_es.retrieval.types import AnalysedQuery, Field
+from allusion_es.retrieval.types import Field
 
 _PARTS = ("tesserae", "wmd")
 """The models between which the oracle chooses."""
@@ -68,8 +69,7 @@ def _shared(links: Sequence[GoldLink], task: Task, line: Line) -> dict[str, bool
     index = task.open_index()
     analyser = index_analyser(index)
     queries = {
-        query.query_id: AnalysedQuery(query, analyser.analyse(query.text))
-        for query in task.sets[line.set].queries
+        query.query_id: analyse_query(query, analyser) for query in task.sets[line.set].queries
     }
     field: Field = line.method.field
     return shares_two_types(links, queries, index, field)

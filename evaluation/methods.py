@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from allusion_es.core.parameters import Settings
 from allusion_es.retrieval.generators import ALL
 from allusion_es.retrieval.ranker import Stages
+from allusion_es.retrieval.reranking import reranker_names
 from allusion_es.retrieval.types import Field, Within
 
 ORACLE = "tesserae-wmd-oracle"
 """Not a reranker, since it needs gold links: see `evaluation.oracle`."""
+
+LEARNED = frozenset({"citations", "citation-cosine", "translation", "learned"})
+"""Generators and rerankers that use what was learned from citations."""
 
 PAPER_NAMES: Mapping[str, str] = {
     "bow": "BOW",
@@ -70,6 +74,12 @@ class Method:
     def whole(self) -> bool:
         """Whether every passage of the collection is a candidate."""
         return self.first_stage == (ALL,)
+
+    @property
+    def knows_citations(self) -> bool:
+        """Whether it uses what was learned from citations, which may be of the same works."""
+        used = {*self.first_stage, *reranker_names(self.reranker or "")}
+        return not used.isdisjoint(LEARNED)
 
     def stages(self, depth: int, within: Within) -> Stages:
         """The stages that rank `depth` passages; all candidates, where there are more."""

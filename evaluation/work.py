@@ -8,6 +8,7 @@ import numpy as np
 from allusion_es.core.latest import Latest
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.runs import Found
+from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.ranker import Ranked, Ranker
@@ -99,7 +100,7 @@ class Worker:
 
     def _analysed(self, queries: Sequence[Query]) -> list[AnalysedQuery]:
         analyser = index_analyser(self._index)
-        return [AnalysedQuery(query, analyser.analyse(query.text)) for query in queries]
+        return [analyse_query(query, analyser) for query in queries]
 
     def _ranker(
         self, method: Method, queries: Sequence[AnalysedQuery]

@@ -158,8 +158,8 @@ class _Evaluation:
         if citations is not None:
             about = citations.about
             _say(
-                f"the index's citation vectors were learned from {about.get('links', 'many')} links "
-                f"in {about.get('works', 'several')} works (see 'allusion-es learn --info'); for "
+                f"the index's citation vectors were learned from {about.get('links', 'many')} "
+                f"links in {about.get('works', 'several')} works ('allusion-es learn --info'); for "
                 "these works the figures are too good"
             )
 

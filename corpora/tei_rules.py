@@ -38,8 +38,12 @@ CHOSEN = {"corr": 2, "reg": 2, "expan": 2, "lem": 2, "sic": 0, "orig": 0, "abbr"
 ATOMS = frozenset({"#cdata", "am", "c", "ex", "formula", "g", "geo", "idno", "locus", "pc"})
 """Inline elements that hold characters, but in which TEI All allows no `seg`."""
 
-CONTAINERS = frozenset({"address", "app", "choice", "cit", "subst"})
-"""Inline elements that hold no characters but in their children."""
+CONTAINERS = frozenset({
+    "TEI", "teiCorpus", "address", "app", "argument", "back", "body", "choice", "cit", "div",
+    *(f"div{n}" for n in range(1, 8)), "docTitle", "epigraph", "floatingText", "front", "group",
+    "lg", "list", "postscript", "row", "sp", "subst", "table", "text", "titlePage",
+})  # fmt: skip
+"""Elements that hold no characters but in their children."""
 
 NO_QUOTE = frozenset({
     "bibl", "byline", "closer", "date", "dateline", "docImprint", "line", "m", "opener", "time",

@@ -153,7 +153,7 @@ _SHAPES = [
     "<choice><sic>{0}</sic><corr>{1}</corr></choice>",
     "<app><lem>{0}</lem><rdg>{1}</rdg></app>",
     "<cit><quote>{0}</quote><bibl>Ps 1</bibl></cit>{1}",
-    "d<ex>{0}</ex>{1}",
+    "d<ex>omi</ex>{0}{1}",
     "<lg><l>{0}</l><l>{1}</l></lg>",
     "<quote><p>{0}</p><p>{1}</p></quote>",
     "<ref target='x'>{0}</ref>{1}",

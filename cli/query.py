@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
     Name,
-    Password,
     ServerOptions,
-    User,
-    Wait,
     open_candidate_index,
+    takes_server,
 )
 from allusion_es.core.errors import UsageError
 from allusion_es.core.parameters import parse_settings
@@ -62,6 +55,7 @@ class InputFormat(StrEnum):
     jsonl = "jsonl"
 
 
+@takes_server
 def query(
     text: Annotated[
         str,
@@ -122,14 +116,8 @@ def query(
         typer.Option(help="How a file or stdin is read; by its name by default."),
     ] = None,
     tag: Annotated[str, typer.Option(help="Name of the run in TREC output.")] = "",
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Find the passages that a text alludes to.
 
@@ -139,7 +127,6 @@ def query(
     from allusion_es.retrieval.pipeline import Retriever
 
     queries = read_queries(text, input_format)
-    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     index = open_candidate_index(name, server)
     retriever = Retriever(
         index,

@@ -71,9 +71,7 @@ def push_run(choices: Choices) -> None:
     )
     job = _from_run(choices, index) if choices.run else _from_queries(choices, index)
     with choices.server.connect() as server:
-        summary = push_candidates(
-            server, job.run_id, job.candidates, job.stages, method=job.method, progress=progress
-        )
+        summary = push_candidates(server, job.run_id, job.candidates, job.stages, method=job.method)
         print(
             f"run {summary.run_id!r}: {summary.documents} candidates of {summary.queries} queries "
             f"in {server.url}",
@@ -92,7 +90,7 @@ def _from_run(choices: Choices, index: CandidateIndex) -> _Job:
         choices.run_id or check_run_id(choices.run.stem[:MAX_RUN_ID]),
         f"TREC run {choices.run.name}",
         StageNames(),
-        _placed(run_candidates(run, links, texts, index), str(choices.run)),
+        _placed(progress(run_candidates(run, links, texts, index), "Pushing"), str(choices.run)),
     )
 
 

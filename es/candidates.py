@@ -20,7 +20,6 @@ from allusion_es.core.errors import (
     ServerRefusedError,
     UsageError,
 )
-from allusion_es.core.progress import Progress, silent
 from allusion_es.es.bulk import Document, index_documents
 from allusion_es.es.candidate_documents import (
     Candidate,
@@ -82,7 +81,6 @@ def push_candidates(
     stages: StageNames,
     *,
     method: str = "",
-    progress: Progress = silent,
 ) -> RunSummary:
     """Write a run's candidates; a run of the same id that is there is replaced by this one.
 
@@ -94,7 +92,6 @@ def push_candidates(
         candidates: Read once, and kept only until they are sent; for each query together.
         stages: The first stages and rerankers that they have ranks and scores of.
         method: How the candidates were found and ranked, for people to read.
-        progress: Told of the documents that are sent.
 
     Raises:
         UsageError: The run id cannot be used.
@@ -111,7 +108,7 @@ def push_candidates(
     counted = _Counted(run_id, now, candidates)
     try:
         server.request("PUT", f"/{proper}", candidates_body(stages))
-        written = index_documents(server, proper, progress(counted, "Pushing"))
+        written = index_documents(server, proper, counted)
         summary = RunSummary(run_id, now, counted.queries, written, method)
         _check_count(server, proper, written)
         _make_current(server, proper, summary)
@@ -230,7 +227,7 @@ def _find_all(server: Server) -> list[_Found]:
 
 def _summary(meta: object) -> RunSummary | None:
     """A run's description; None where there is none, or it is not ours."""
-    if not isinstance(meta, dict):
+    if not isinstance(meta, dict) or not isinstance(meta.get("run_id"), str):
         return None
     try:
         return RunSummary(**meta)

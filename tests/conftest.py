@@ -22,7 +22,13 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("random", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
-pytest_plugins = ["annotation_fixtures", "browser_fixtures", "axe_fixtures", "es_fixtures"]
+pytest_plugins = [
+    "annotation_fixtures",
+    "browser_fixtures",
+    "axe_fixtures",
+    "compose_fixtures",
+    "es_fixtures",
+]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -32,8 +32,7 @@ class LocalAlignment:
     Never negative and symmetric; no passage scores higher than the query's own words, and words
     before or after a stretch take nothing away. With a small gap cost words may lie far apart,
     but only words in the same order count together. Explained by the aligned words and the gaps.
-    The defaults were chosen on half of two gold sets and judged on the other half; see
-    `docs/quality.md`.
+    The defaults were chosen on samples of two gold sets; see `docs/quality.md`.
 
     Args:
         gap: What it costs to skip a word, from 0 to 100.

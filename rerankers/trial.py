@@ -22,7 +22,8 @@ class TrialCollection(Collection):
     """
 
     def __init__(self, texts: Sequence[str], vectors: WordVectors | None = None) -> None:
-        self._texts = [text.split() for text in texts if text.split()]
+        self._given = [text.split() for text in texts]
+        self._texts = [words for words in self._given if words]
         self._vectors = vectors
         self._queries = None
 
@@ -38,7 +39,7 @@ class TrialCollection(Collection):
 
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
         """Tokens and lemmas are the same words."""
-        return code_texts([self._texts[int(identifier)] for identifier in ids])
+        return code_texts([self._given[int(identifier)] for identifier in ids])
 
     def memory(self, name: str) -> dict[str, float]:
         """Nothing is remembered, since the ids of trial candidates are only their numbers."""

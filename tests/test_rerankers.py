@@ -46,7 +46,15 @@ OURS = [
 
 def test_all_models_of_the_paper_are_there() -> None:
     paper = {"bow", "tfidf", "tesserae", "bow-emb", "tfidf-emb", "wmd", "lsi", "soft-cosine"}
-    others = {"jaccard", "bm25", "tesserae-original", "tesserae-wmd", "fuse", "local-alignment"}
+    others = {
+        "jaccard",
+        "bm25",
+        "tesserae-original",
+        "tesserae-wmd",
+        "fuse",
+        "local-alignment",
+        "learned",
+    }
     kinds = {f"soft-cosine-{kind}" for kind in ("wordnet", "random", "identity")}
     assert set(OURS) == paper | others | kinds
 

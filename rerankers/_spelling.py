@@ -1,0 +1,93 @@
+"""Words matched by their letters, so that other endings and spellings count."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.language.word_parts import gram_keys
+from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
+from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.weighting import idf
+
+_REMEMBERED = 100_000
+"""Words whose grams are kept."""
+
+
+class Spelling:
+    """Weight of the query's words, each as far as its best match in the passage is like it.
+
+    `sum over distinct words i of the query of idf_i max_j C_ij²`, C the cosine of the sets of
+    sequences of 3 to 5 letters of two words in one spelling (`language.word_parts.grams`).
+    """
+
+    def __init__(self) -> None:
+        self._grams: dict[str, NDArray[np.int64]] = {}
+
+    def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
+        """See `Reranker.score`."""
+        asked, likeness = self._weighted(query, candidates, collection)
+        scores = np.zeros(len(candidates))
+        texts = candidates.texts
+        filled = np.flatnonzero(np.diff(texts.offsets))
+        if len(filled) and asked:
+            each = likeness[:, texts.codes]
+            best = np.maximum.reduceat(each, texts.offsets[filled], axis=1)
+            scores[filled] = best.sum(axis=0)
+        return scores
+
+    def explain(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> list[Explanation]:
+        """See `Reranker.explain`: each word of the query with its best match."""
+        asked, likeness = self._weighted(query, candidates, collection)
+        texts = candidates.texts
+        reasons: list[Explanation] = []
+        for number in range(len(candidates)):
+            codes = texts.codes[texts.offsets[number] : texts.offsets[number + 1]]
+            parts: Parts = {}
+            if len(codes):
+                mine = likeness[:, codes]
+                for word, place, row in zip(asked, mine.argmax(axis=1).tolist(), mine, strict=True):
+                    if row[place] > 0:
+                        parts[word, texts.words[codes[place]]] = float(row[place])
+            reasons.append(as_contributions(parts))
+        return reasons
+
+    def _weighted(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> tuple[list[str], Floats]:
+        """Distinct words of the query, and `idf_i C_ij²`, shape (words, candidates' words)."""
+        asked = list(dict.fromkeys(query.words(candidates.field)))
+        found = candidates.texts.words
+        known = collection.statistics(candidates.field, asked)
+        weights = idf(known.df, known.passages)
+        return asked, weights[:, None] * self.likeness(asked, found)
+
+    def likeness(self, asked: Sequence[str], found: Sequence[str]) -> Floats:
+        """Squared cosines of the words' sets of grams, shape (len(asked), len(found))."""
+        mine, others = self._keys(asked), self._keys(found)
+        sizes = [
+            np.array([len(keys) for keys in side], dtype=np.float64) for side in (mine, others)
+        ]
+        common = np.zeros((len(asked), len(found)))
+        if not len(asked) or not len(found):
+            return common
+        owners = np.repeat(np.arange(len(found)), sizes[1].astype(np.int64))
+        keys = np.concatenate(others)
+        wanted = np.unique(np.concatenate(mine))
+        places = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
+        hit = wanted[places] == keys
+        owners, keys = owners[hit], keys[hit]
+        for row, own in enumerate(mine):
+            common[row] = np.bincount(owners[np.isin(keys, own)], minlength=len(found))
+        return np.asarray(common**2 / (sizes[0][:, None] * sizes[1]))
+
+    def _keys(self, words: Sequence[str]) -> list[NDArray[np.int64]]:
+        if len(self._grams) > _REMEMBERED:
+            self._grams.clear()
+        for word in words:
+            if word not in self._grams:
+                self._grams[word] = np.array(gram_keys(word), dtype=np.int64)
+        return [self._grams[word] for word in words]

@@ -24,7 +24,7 @@ from allusion_es.rerankers.soft_cosine_random import SoftCosineRandom
 from allusion_es.rerankers.soft_cosine_wordnet import SoftCosineWordNet
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.types import AnalysedQuery, Field, Query
+from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Query
 
 # A ring: each lemma is in two verses, so that all have the same idf, and each verse has two.
 VERSES = {
@@ -227,15 +227,15 @@ def test_table_3(index: LocalIndex, tmp_path: Path) -> None:
     known = [word for word in (*AXES, *FORMS) if word not in ("lucem", "uita")]
     path = tmp_path / "w2v.vec"
     rows = np.eye(len(known), dtype=np.float32)
-    save_vectors(path, known, rows, "word2vec")
+    save_vectors(path, known, rows)
     vectors: dict[Field, str] = {"token": str(path), "lemma": str(path)}
     experiment = experiments.table3(LINKS, EVERYTHING, vectors)
     found = ranks(experiment, index)
     assert found["SC_emb", "token"] == found["SC_emb", "lemma"] == [1, 1, 4, 2, 1]
     assert found["SC_w2v", "token"] == [1, None, 4, 2, None]
     assert found["SC_w2v", "lemma"] == [1, 1, 4, 2, None]
-    for field in ("token", "lemma"):
-        assert found["SC_rnd", field] == random_ranks(index, field)  # type: ignore[arg-type]
+    for field in FIELDS:
+        assert found["SC_rnd", field] == random_ranks(index, field)
     assert figures(experiment, index)["SC_w2v", "token"] == (35.0, 20.0, 40.0, 60.0)
 
 

@@ -40,8 +40,9 @@ class Learned:
 
     Example:
         >>> from allusion_es.rerankers.trial import trial
-        >>> scores = trial(Learned(), "in principio erat", ["erat in principio", "et erat nox"])
-        >>> scores[0] > scores[1]
+        >>> texts = ["et lux in tenebris lucet", "fiat lux", "beatus uir"]
+        >>> scores = trial(Learned(), "lux in tenebris", texts)
+        >>> scores[0] > scores[1] > scores[2]
         True
     """
 

@@ -40,9 +40,9 @@ class Learned:
 
     Example:
         >>> from allusion_es.rerankers.trial import trial
-        >>> texts = ["et lux in tenebris lucet", "fiat lux", "beatus uir"]
+        >>> texts = ["et lux in tenebris lucet", "fiat lux", "in domo", "uir"]
         >>> scores = trial(Learned(), "lux in tenebris", texts)
-        >>> scores[0] > scores[1] > scores[2]
+        >>> scores[0] == max(scores)
         True
     """
 

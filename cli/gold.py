@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from allusion_es.cli.gold_tei import Numbers, Out, from_tei
 from allusion_es.cli.options import (
     ApiKey,
     CaCerts,
@@ -47,14 +48,6 @@ class Kind(StrEnum):
     trec = "trec"
 
 
-class Numbers(StrEnum):
-    """Whose verse numbers the links have."""
-
-    vulgate = "vulgate"
-    hebrew = "hebrew"
-    kjv = "kjv"
-
-
 class Source(StrEnum):
     """Public gold links."""
 
@@ -81,10 +74,8 @@ Topics = Annotated[
     ),
 ]
 Numbering = Annotated[Numbers, typer.Option(help="Whose verse numbers the file has.")]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", help="The file to write; stdout by default.", show_default=False),
-]
+
+app.command("from-tei")(from_tei)
 
 
 @app.command("check")

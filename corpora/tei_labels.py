@@ -44,9 +44,10 @@ class LabelReader:
         """An `lb`."""
         if not self._broken:
             self._broken = True
-            # Before the first line break nothing told that there are lines.
-            self._lines.starts.insert(0, 0)
-            self._lines.labels.insert(0, "1")
+            if self._lines.starts[:1] != [0]:
+                # Before the first line break nothing told that there are lines.
+                self._lines.starts.insert(0, 0)
+                self._lines.labels.insert(0, "1")
         given = attributes.get("n", "")
         if given.isdecimal():
             self._line = int(given)

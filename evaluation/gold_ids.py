@@ -91,7 +91,7 @@ def resolve_known(
     Raises:
         InputError, UsageError: As `resolve`.
     """
-    collection = _Collection(ids, numbering)
+    collection = ReferenceReader(ids, numbering)
     resolved, unknown = [], []
     for link in links:
         found: dict[str, str] = {}
@@ -129,10 +129,18 @@ def _place(verse_id: str) -> tuple[int, int, int]:
     return _BOOK_ORDER[verse.book.osis], verse.chapter, verse.verse
 
 
-class _Collection:
-    """Which passages there are, and what references to them mean."""
+class ReferenceReader:
+    """Knows which passages there are, and what references to them mean.
 
-    def __init__(self, ids: Iterable[str], numbering: Numbering) -> None:
+    Args:
+        ids: All ids of the collection, in any order.
+        numbering: Whose verse numbers references have.
+
+    Raises:
+        UsageError: There is no such numbering.
+    """
+
+    def __init__(self, ids: Iterable[str], numbering: Numbering = "vulgate") -> None:
         if numbering not in NUMBERINGS:
             known = ", ".join(NUMBERINGS)
             raise UsageError(f"there is no numbering {numbering!r}; use one of {known}")

@@ -6,19 +6,7 @@ from typing import Annotated
 
 import typer
 
-from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
-    Name,
-    Password,
-    ServerOptions,
-    TableFormat,
-    User,
-    Wait,
-)
+from allusion_es.cli.options import Name, ServerOptions, TableFormat, takes_server
 from allusion_es.cli.query import Fields, InputFormat
 from allusion_es.core.errors import UsageError
 
@@ -30,7 +18,9 @@ app = typer.Typer(
 
 
 @app.command("push")
+@takes_server
 def push(
+    server: ServerOptions,
     run: Annotated[
         Path | None, typer.Argument(help="A TREC run.", metavar="RUN", show_default=False)
     ] = None,
@@ -105,14 +95,6 @@ def push(
         typer.Option("--local", help="Search the index in this process, not that on the server."),
     ] = False,
     name: Name = "vulgate",
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
 ) -> None:
     """Write a run's candidates to the server, each with its place in every stage.
 
@@ -142,21 +124,16 @@ def push(
             input_format=input_format,
             index=name,
             local=local,
-            server=ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait),
+            server=server,
         )
     )
 
 
 @app.command("list")
+@takes_server
 def list_(
+    server: ServerOptions,
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
 ) -> None:
     """List the runs whose candidates are on the server."""
     from dataclasses import asdict
@@ -164,30 +141,23 @@ def list_(
     from allusion_es.cli.output import print_rows
     from allusion_es.es.candidates import list_runs
 
-    options = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
-    with options.connect() as server:
-        print_rows([asdict(summary) for summary in list_runs(server)], format, "Runs")
+    with server.connect() as connection:
+        print_rows([asdict(summary) for summary in list_runs(connection)], format, "Runs")
 
 
 @app.command("delete")
+@takes_server
 def delete(
     run_id: Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False)],
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
+    server: ServerOptions,
 ) -> None:
     """Delete the candidates of a run from the server."""
     from allusion_es.es.candidates import delete_run
 
-    options = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
-    with options.connect() as server:
-        deleted = delete_run(server, run_id)
+    with server.connect() as connection:
+        deleted = delete_run(connection, run_id)
         print(
-            f"run {deleted.run_id!r}: {deleted.documents} candidates deleted from {server.url}",
+            f"run {deleted.run_id!r}: {deleted.documents} candidates deleted from {connection.url}",
             file=sys.stderr,
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from allusion_es.corpora.passage import Passage
 from allusion_es.es.candidate_documents import Candidate, Place, score_of
+from allusion_es.es.recent import Recent
 from allusion_es.evaluation.errors import loss_of
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.retrieval.index import CandidateIndex
@@ -15,6 +16,8 @@ from allusion_es.retrieval.types import Ranking
 
 PAIRS = 10
 """Word pairs of a candidate that are kept one by one; of all others, the sum."""
+
+_KEPT = 50_000
 
 Gold = Mapping[str, GoldLink]
 """Gold links by query id, with ids that the index has."""
@@ -31,6 +34,7 @@ def traced_candidates(
         index: Where the passages are.
         pairs: How many word pairs to keep of each candidate.
     """
+    known = _Passages(index)
     for trace in traces:
         query = trace.query
         query_id = query.query.query_id
@@ -38,7 +42,7 @@ def traced_candidates(
         first, final = _places(trace.first), _reranked(trace.final)
         first_stages = {name: _places(each) for name, each in trace.first_stages.items()}
         rerankers = {name: _reranked(each) for name, each in trace.rerankers.items()}
-        for passage in index.passages(_with_lost(final, link)):
+        for passage in known.passages(_with_lost(final, link)):
             place = final.get(passage.id)
             yield Candidate(
                 query_id,
@@ -70,10 +74,11 @@ def run_candidates(
     Raises:
         VerseError: The run has a passage that the index lacks.
     """
+    known = _Passages(index)
     for query_id in dict.fromkeys([*run, *gold]):
         ranking = run.get(query_id, Ranking.empty())
         places = _places(ranking)
-        for passage in index.passages(_with_lost(places, gold.get(query_id))):
+        for passage in known.passages(_with_lost(places, gold.get(query_id))):
             place = places.get(passage.id)
             yield Candidate(
                 query_id,
@@ -82,6 +87,24 @@ def run_candidates(
                 **_judged(passage.id, place.rank if place else None, gold.get(query_id)),
                 final=place,
             )
+
+
+class _Passages:
+    """The passages of an index; those asked for lately are not asked for again."""
+
+    def __init__(self, index: CandidateIndex) -> None:
+        self._index = index
+        self._recent: Recent[str, Passage] = Recent(_KEPT)
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """As `CandidateIndex.passages`."""
+        found = {name: self._recent.get(name) for name in ids}
+        missing = [name for name, passage in found.items() if passage is None]
+        if missing:
+            for name, passage in zip(missing, self._index.passages(missing), strict=True):
+                self._recent.put(name, passage)
+                found[name] = passage
+        return [passage for passage in found.values() if passage is not None]
 
 
 def _with_lost(found: Iterable[str], link: GoldLink | None) -> Sequence[str]:

@@ -109,8 +109,8 @@ def _tell(path: Path, found: "TeiGold", links: "Sequence[GoldLink]") -> None:
     for each in found.unread:
         print(f"{path}:{each.line}: {each.written!r}: {each.reason}", file=sys.stderr)
     print(
-        f"{path}: {_amount(links)}; {len(found.unread)} references not read, "
-        f"{found.without} notes and pointers without one",
+        f"{path}: {_amount(links)}; references not read: {len(found.unread)}, "
+        f"notes and pointers without one: {found.without}",
         file=sys.stderr,
     )
 

@@ -20,7 +20,7 @@ class Annotation:
     """What a TEI file already says of a stretch of its text.
 
     Attributes:
-        element: `quote`, `q`, `cit`, `ref`, `bibl`, `note` or `seg`.
+        element: `quote`, `q`, `cit`, `ref`, `bibl`, `note`, `seg` or `app`.
         start: Where its words start in the plain text; where it stands, if they are left out.
         end: Where they end, exclusive; `start`, if they are left out.
         text: Its own words, blanks put together, if they are left out; else "". Of a very long

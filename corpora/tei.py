@@ -2,10 +2,11 @@
 
 The header, notes, apparatus and what `tei_rules` lists are left out. In `choice` the correction,
 the regularised and the expanded form are read (`corr`, `reg`, `expan`), in `app` the `lem`, or
-the first reading where there is none. `supplied`, `add` and `unclear` are read as they stand; a
-`gap` is nothing. Blocks (`p`, `l`, `head`, …) are lines of the plain text; other line ends and
-blanks in a row are one blank. A break of line or page separates words unless it says
-`break="no"`; a word that a hyphen breaks at a line end is one word, without the hyphen.
+the first reading where there is none; what else is in an `app` is left out. `supplied`, `add` and
+`unclear` are read as they stand; a `gap` is nothing. Blocks (`p`, `l`, `head`, …) are lines of the
+plain text; other line ends and blanks in a row are one blank. A break of line or page separates
+words unless it says `break="no"`; a word that a hyphen breaks at a line end is one word, without
+the hyphen.
 """
 
 from pathlib import Path

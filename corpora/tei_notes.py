@@ -61,7 +61,7 @@ class NoteReader:
         target = next((attributes[name] for name in _TARGETS if attributes.get(name)), "")
         if not target and element.name == "bibl":
             target = attributes.get("n", "")
-        captured = element.out or element.name in ("ref", "bibl", "note")
+        captured = element.out or element.name in ("app", "bibl", "note", "ref")
         record = _Record(
             element=element,
             target=target,

@@ -22,7 +22,7 @@ from allusion_es.corpora.tei_text import Mark, TextBuilder
 
 _ROOTS = frozenset({"TEI", "teiCorpus"})
 _CHOICES = frozenset({"choice", "app"})
-_NO_BLANKS = frozenset({"choice", "app", "subst", "rdgGrp"})
+_READINGS = frozenset({"lem", "rdg"})
 
 _State = tuple[Mark, tuple[int, int, int, int, int]]
 
@@ -103,9 +103,12 @@ class TeiReader:
             return
         self.notes.end(element)
         state = self._states.pop(element, None)
-        self._chosen.pop(element, None)
+        chosen = self._chosen.pop(element, None)
         if element.out:
             return
+        if element.name == "app" and chosen is None:
+            # Without readings it is what some editions put at the foot of a page.
+            self.notes.leave_out_last(element)
         if element.name == "ref" and state is not None:
             self._drop_reference(element, state)
         if element.block:
@@ -122,7 +125,7 @@ class TeiReader:
             self.header.text([each.name for each in self.nodes.stack], data)
         else:
             self.notes.text(data)
-            if not top.out and not (top.name in _NO_BLANKS and data.isspace()):
+            if not top.out and top.name not in _CHOICES:
                 self.builder.text(data, pieces, starts, stop, self._raw)
         self._raw += len(data)
 
@@ -169,8 +172,8 @@ class TeiReader:
         """Whether a child of a `choice` or `app` is read; another one may give way to it."""
         if parent not in self._states or parent.name not in _CHOICES:
             return True
-        if local in ("note", "witDetail", "wit", *BREAKS):
-            return local in BREAKS
+        if local in BREAKS or local == "note" or (parent.name == "app" and local not in _READINGS):
+            return False
         rank = CHOSEN.get(local, 1)
         if rank <= self._chosen.get(parent, -1):
             return False

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 TEI = "http://www.tei-c.org/ns/1.0"
 """The namespace of TEI P5."""
 
-ANNOTATED = frozenset({"bibl", "cit", "note", "q", "quote", "ref", "seg"})
+ANNOTATED = frozenset({"app", "bibl", "cit", "note", "q", "quote", "ref", "seg"})
 """Elements that are kept as annotations; `seg` only with a `source` or `corresp`."""
 
 LEFT_OUT = frozenset({

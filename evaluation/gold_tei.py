@@ -21,7 +21,7 @@ from allusion_es.retrieval.types import Query
 LINK_TYPES = ("quotation", "paraphrase", "allusion", "reference")
 """Of which type a link may be; an element's own `type` is kept if it is one of them."""
 
-_NOTES = frozenset({"note", "bibl", "ref"})
+_NOTES = frozenset({"app", "bibl", "note", "ref"})
 _AROUND = frozenset({"quote", "q", "seg", "ref", "cit"})
 
 
@@ -116,7 +116,9 @@ class _Gatherer:
                 chosen = Chosen(annotation.start, annotation.end, quoted)
                 self._add(annotation, cited, [chosen] * len(cited))
             return
-        if annotation.element not in _NOTES:
+        if annotation.element not in _NOTES or (
+            annotation.element == "app" and not annotation.text
+        ):
             return
         named = self._named(annotation)
         for child in children:

@@ -11,21 +11,24 @@ from allusion_es.corpora.references import parse_references
 
 _CONFER = r"(?:cf\.?|cfr\.?|conf\.?|confer|uide|vide|u\.|v\.|see|vgl\.?|voir)"
 _LEADING = re.compile(rf"^{_CONFER}(?:\s+(?:also|etiam|et))?\s+", re.IGNORECASE)
-_NUMBER = r"(?:\d+[a-e]?|[ivxlc]+|[IVXLC]+)"
+_NUMBER = r"(?:\d{1,3}[a-e]?|[ivxlc]{1,9}|[IVXLC]{1,9})"
 _BEGIN = r"(?:(?:[1-4]|I{1,3}|IV)\.?\s*)?([A-Z][a-zæœ]+)"
 # A number before a book, or before `cf.` and a book, is the line that the next entry goes to.
 _NEXT = rf"(?!\s*(?:{_CONFER}\s*)?(?:\b(?:[1-4]|I{{1,3}}|IV)\b\.?\s*)?[A-Z][a-z])"
 _NUMBERS = re.compile(
-    rf"\s*,?\s*(?:c(?:ap)?\.\s*)?({_NUMBER}\b\.?(?:\s*[,.:;\-\u2013]\s*{_NUMBER}\b{_NEXT})*"
-    r"(?:\s*(?:sqq?|seqq?|ss|ff|f)\b\.?)?)"
+    rf"\s*,?\s*(?:c(?:ap)?\.\s*)?({_NUMBER}\b\.?(?:\s*[,.:]\s*{_NUMBER}\b)?"
+    rf"(?:\s*[,.:;\-\u2013]\s*{_NUMBER}\b{_NEXT})*(?:\s*(?:sqq?|seqq?|ss|ff|f)\b\.?)?)"
 )
 _START = re.compile(rf"(?<![A-Za-z]){_BEGIN}")
 _MORE_NAME = re.compile(r"\.?(?:\s+[A-Za-z]+)?")
 _SAME = re.compile(r"^\(?\s*(?:ibid|ibidem|ib|idem|id)\b\.?,?\s*", re.IGNORECASE)
 _KEY = re.compile(rf"(\d{{1,3}})\s+(?:{_CONFER}\s*)?$", re.IGNORECASE)
 _CONFERRED = re.compile(rf"(?<![A-Za-z]){_CONFER}\s*$", re.IGNORECASE)
-_LOOKS = re.compile(rf"[A-Z][a-z]+\.?,?\s*{_NUMBER}\.?\s*[,.:]\s*(?:[a-z]+\.\s*)?{_NUMBER}")
+_LOOKS = re.compile(rf"[A-Z][a-z]{{1,20}}\.?,?\s*{_NUMBER}\.?\s*[,.:]\s*(?:[a-z]+\.\s*)?{_NUMBER}")
 _BIBLICAL = re.compile(r"^(?:bible|biblia|bibl|osis|vulgate|vulg)\b[:/]?", re.IGNORECASE)
+
+_LONGEST_TARGET = 500
+"""Most characters of an attribute in which references are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ def cited_in(text: str, book: str = "") -> list[Cited]:
 
 
 def _among_words(text: str) -> Iterator[Cited]:
-    place, confer = 0, False
+    place, confer, line = 0, False, 0
     while match := _START.search(text, place):
         # The number before a book may be the book's, or that of a printed line.
         starts = dict.fromkeys([match.start(), match.start(1)])
@@ -81,15 +84,17 @@ def _among_words(text: str) -> Iterator[Cited]:
             ((start, at) for start in starts if (at := _at(text, start, match.end()))), (0, "")
         )
         if not found:
-            place, confer = match.end(), False
+            place, confer, line = match.end(), False, 0
             continue
         before = text[place:start]
-        # `cf.` holds for all that follow it, up to other words.
-        confer = bool(_CONFERRED.search(before)) or (
-            confer and not any(map(str.isalpha, before)) and not _KEY.search(before)
-        )
-        key = _KEY.search(before)
-        yield Cited(found, confer, int(key[1]) if key else 0)
+        # `cf.` and the line hold for all that follow, up to other words or the next line.
+        follows = not any(map(str.isalnum, before))
+        confer = bool(_CONFERRED.search(before)) or (confer and follows)
+        if key := _KEY.search(before):
+            line = int(key[1])
+        elif not follows:
+            line = 0
+        yield Cited(found, confer, line)
         place = text.index(found, start) + len(found)
 
 
@@ -137,6 +142,8 @@ def cited_by(target: str) -> list[Cited]:
         >>> cited_by("https://example.org/page/12")
         []
     """
+    if len(target) > _LONGEST_TARGET:
+        return []
     if names_verses(plain := unquote(target).strip()):
         return [Cited(plain)]
     found = []

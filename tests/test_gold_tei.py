@@ -122,6 +122,19 @@ def test_apparatus_with_line_numbers(tmp_path: Path, reader: ReferenceReader) ->
     ]
 
 
+def test_an_app_without_readings_is_an_apparatus(tmp_path: Path, reader: ReferenceReader) -> None:
+    body = (
+        '<p><pb n="1"/>unum <lb/>duo <app><lem>duo</lem><rdg>tria Ps 1,1</rdg></app></p>'
+        "<app> 1 Gen. 1, 1 Ps. 33, 9 2 Rom. 5, 12 </app> <app>2 <lb/> om. <hi>A</hi></app>"
+    )
+    found = gold(body, tmp_path, reader)
+    assert told(found) == [
+        ("unum duo duo", ("Gen.1.1", "Ps.33.9"), "reference"),
+        ("duo duo", ("Rom.5.12",), "reference"),
+    ]
+    assert (found.unread, found.without) == ([], 1)
+
+
 def test_several_references_in_a_quotation_divide_it(
     tmp_path: Path, reader: ReferenceReader
 ) -> None:
@@ -218,8 +231,8 @@ def test_the_command(run: Run, vulgate_index: LocalIndex, tmp_path: Path) -> Non
     lines = done.stderr.splitlines()
     assert lines[0].startswith(f"{sermo}:3: 'Verg. Aen. 6, 12': names no verse")
     assert lines[1] == (
-        f"{sermo}: 2 links (1 allusion, 1 quotation); 1 references not read, "
-        "0 notes and pointers without one"
+        f"{sermo}: 2 links (1 allusion, 1 quotation); references not read: 1, "
+        "notes and pointers without one: 0"
     )
     links: list[GoldLink] = read_gold(out)
     assert [link.query.query_id for link in links] == ["sermo-1", "sermo-2", "sermo-3", "sermo-4"]
@@ -249,3 +262,14 @@ def test_files_without_links_are_errors(
     assert (done.returncode, done.stdout) == (status, "")
     assert reason in done.stderr.splitlines()[-1]
     assert not out.exists()
+
+
+def test_long_notes_and_attributes_are_read_in_time(
+    tmp_path: Path, reader: ReferenceReader
+) -> None:
+    # Each of these takes hours where the time grows with the square of the length.
+    target, note = ":a" * 300_000, "A" + "i" * 90_000
+    body = f"<p>unus<note>{note}</note><ref target='{target}'>duo</ref><note>Ps 33,9</note></p>"
+    found = gold(body, tmp_path, reader)
+    assert [link.relevant for link in found.links] == [("Ps.33.9",)]
+    assert found.without == 1

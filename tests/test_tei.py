@@ -45,6 +45,7 @@ def read(body: str, folder: Path, keep: frozenset[str] = frozenset()) -> SourceT
         ("<p><app><lem>quia</lem><rdg>quod</rdg></app> bonus</p>", "quia bonus"),
         ("<p><app><rdg>quod</rdg><lem>quia</lem></app> bonus</p>", "quia bonus"),
         ("<p><app><rdg wit='A'>quod</rdg><rdg>quia</rdg></app> bonus</p>", "quod bonus"),
+        ("<p>quia <app>1 Ps 33,9 <hi>om. A</hi><lb/></app></p><p>est</p>", "quia\nest"),
         ("<p>quia<app from='#a'><lem>quia</lem><rdg>quod</rdg></app></p>", "quia"),
         ("<p><app><lem>quia <note>sic</note></lem><note>om. A</note></app> est</p>", "quia est"),
         ("<p><subst><del>o</del><add>a</add></subst> <supplied>bonus</supplied></p>", "a bonus"),

@@ -31,6 +31,7 @@ class Annotation:
         xpath: The path to it.
         line: The line of the file on which it begins, from 1.
         parent: The annotation around it, its number among all, or -1.
+        next: The id of the element that goes on with its words, or "".
     """
 
     element: str
@@ -43,6 +44,7 @@ class Annotation:
     xpath: str
     line: int
     parent: int
+    next: str = ""
 
 
 @dataclass(frozen=True, slots=True)

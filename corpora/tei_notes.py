@@ -26,6 +26,7 @@ class _Record:
     xpath: str
     line: int
     parent: int
+    next: str
     out: bool
     words: list[str] | None
     length: int = 0
@@ -71,6 +72,7 @@ class NoteReader:
             xpath=xpath,
             line=line,
             parent=self._open[-1] if self._open else -1,
+            next=attributes.get("next", "").removeprefix("#"),
             out=element.out,
             words=[] if captured else None,
         )
@@ -129,6 +131,7 @@ class NoteReader:
             xpath=record.xpath,
             line=record.line,
             parent=record.parent,
+            next=record.next,
         )
 
 

@@ -96,12 +96,16 @@ class _Gatherer:
         self._choose = WordChooser(source, words)
         self._gold = TeiGold()
         self._book = ""
+        self._by_id = {each.id: each for each in source.annotations if each.id}
 
     def gathered(self) -> TeiGold:
         children: dict[int, list[Annotation]] = {}
         for each in self._source.annotations:
             children.setdefault(each.parent, []).append(each)
+        continued = {each.next for each in self._by_id.values() if each.next}
         for number, annotation in enumerate(self._source.annotations):
+            if annotation.id and annotation.id in continued:
+                continue
             parent = annotation.parent
             if parent >= 0 and self._source.annotations[parent].element in _NOTES:
                 continue
@@ -113,8 +117,10 @@ class _Gatherer:
             cited = self._named(annotation)
             if cited:
                 quoted = annotation.element not in ("ref", "seg")
-                chosen = Chosen(annotation.start, annotation.end, quoted)
+                chosen = Chosen(annotation.start, self._last(annotation).end, quoted)
                 self._add(annotation, cited, [chosen] * len(cited))
+            elif annotation.element == "ref":
+                self._gold.without += 1
             return
         if annotation.element not in _NOTES or (
             annotation.element == "app" and not annotation.text
@@ -129,6 +135,14 @@ class _Gatherer:
             self._miss(annotation)
             return
         self._add(annotation, cited, list(self._words(annotation, cited)))
+
+    def _last(self, annotation: Annotation) -> Annotation:
+        """The last element of those that `next` joins."""
+        seen = {annotation.id}
+        while annotation.next in self._by_id and annotation.next not in seen:
+            annotation = self._by_id[annotation.next]
+            seen.add(annotation.id)
+        return annotation
 
     def _named(self, annotation: Annotation) -> list[Cited]:
         target = annotation.target

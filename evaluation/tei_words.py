@@ -142,10 +142,19 @@ class WordChooser:
         if not words:
             return None
         start = words[0].start
-        for index in range(len(words) - _FEWEST, 0, -1):
-            between = self._text[words[index - 1].end : words[index].start]
-            if _SENTENCE_ENDS.intersection(between):
-                start = words[index].start
+        for index in range(len(words) - 1, 0, -1):
+            last_before, first = words[index - 1].end - 1, words[index].start
+            between = self._text[last_before + 1 : first]
+            ends = len(words) - index >= _FEWEST and _SENTENCE_ENDS.intersection(between)
+            verse = self._in_verse(last_before) and self._in_verse(first)
+            if ends or ("\n" in between and not verse):
+                start = first
                 break
         anchor = self._text[words[-1].start : words[-1].end]
         return Chosen(start, words[-1].end, anchor=" ".join(anchor.split()))
+
+    def _in_verse(self, place: int) -> bool:
+        """Whether a character stands in a line of verse, over whose end a clause may go."""
+        text_map = self._source.map
+        names = (text_map.nodes.name[n] for n in text_map.nodes.around(text_map.node_of(place)))
+        return "l" in names

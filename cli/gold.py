@@ -9,18 +9,11 @@ import typer
 
 from allusion_es.cli.gold_tei import Numbers, Out, from_tei
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
     Name,
-    Password,
     ServerOptions,
     TableFormat,
-    User,
-    Wait,
     open_candidate_index,
+    takes_server,
 )
 from allusion_es.core.errors import UsageError
 
@@ -79,6 +72,7 @@ app.command("from-tei")(from_tei)
 
 
 @app.command("check")
+@takes_server
 def check(
     file: File,
     kind: FileKind = None,
@@ -86,14 +80,8 @@ def check(
     numbering: Numbering = Numbers.vulgate,
     name: Name = "vulgate",
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Report what may be wrong with gold links.
 
@@ -105,7 +93,6 @@ def check(
     from allusion_es.retrieval.pipeline import index_analyser
 
     links = read_gold(file, kind, topics)
-    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     index = open_candidate_index(name, server)
     analyser = index_analyser(index)
     report = look_through(links, index, analyser, numbering.value, source=str(file))
@@ -115,6 +102,7 @@ def check(
 
 
 @app.command("convert")
+@takes_server
 def convert(
     file: File,
     to: Annotated[Kind, typer.Option("--to", help="What to write.")],
@@ -126,14 +114,8 @@ def convert(
         bool, typer.Option("--skip-unknown", help="Leave out passages that the index lacks.")
     ] = False,
     name: Name = "vulgate",
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Write gold links in another form, with ids of the index in place of references.
 
@@ -145,7 +127,6 @@ def convert(
     if to is Kind.trec and out is None:
         raise UsageError("--to trec writes two files; name the qrels with --out")
     links = read_gold(file, kind, topics)
-    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     ids = open_candidate_index(name, server).ids()
     if skip_unknown:
         kept, unknown = resolve_known(links, ids, numbering.value, source=str(file))
@@ -165,19 +146,14 @@ def convert(
 
 
 @app.command("fetch")
+@takes_server
 def fetch(
     source: Annotated[Source, typer.Argument(help="Which links.", show_default=False)],
     votes: Annotated[int, typer.Option(min=1, help="Votes that a link has at least.")] = 20,
     out: Out = None,
     name: Name = "vulgate",
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Fetch public gold links: verses of the New Testament with verses of the Old.
 
@@ -190,7 +166,6 @@ def fetch(
     from allusion_es.evaluation.gold_files import write_gold
     from allusion_es.evaluation.openbible import openbible_links
 
-    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     index = open_candidate_index(name, server)
     path = packages.fetch(packages.CROSS_REFERENCES, folder(), progress)
     packages.verify(packages.CROSS_REFERENCES, folder())

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
-    ApiKey,
-    CaCerts,
-    DataDir,
-    Es,
-    Fingerprint,
     Name,
-    Password,
     ServerOptions,
-    User,
-    Wait,
     open_candidate_index,
+    takes_server,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +44,7 @@ Out = Annotated[
 ]
 
 
+@takes_server
 def from_tei(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="TEI P5.", show_default=False)
@@ -66,14 +60,8 @@ def from_tei(
         Numbers, typer.Option(help="Whose verse numbers the references have.")
     ] = Numbers.vulgate,
     name: Name = "vulgate",
-    es: Es = None,
-    ca_certs: CaCerts = None,
-    fingerprint: Fingerprint = None,
-    api_key: ApiKey = None,
-    user: User = None,
-    password: Password = None,
-    wait: Wait = 0.0,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Read the Bible references that TEI editions encode as gold links, JSON lines.
 
@@ -87,7 +75,6 @@ def from_tei(
     from allusion_es.evaluation.gold_ids import ReferenceReader
     from allusion_es.evaluation.gold_tei import gold_from_tei
 
-    server = ServerOptions(es, ca_certs, fingerprint, api_key, user, password, wait)
     reader = ReferenceReader(open_candidate_index(name, server).ids(), numbering.value)
     kept: list[GoldLink] = []
     # Files of one name in several folders go on counting, so that ids differ.

@@ -1,6 +1,5 @@
 """The annotation page: what its server answers."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
@@ -14,7 +13,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from allusion_es.annotation.guard import Guard, RefusedError, bounded_body
 from allusion_es.annotation.marks import (
     LONGEST_COMMENT,
     Mark,
@@ -26,6 +24,7 @@ from allusion_es.annotation.store import Store
 from allusion_es.annotation.tasks import Instance
 from allusion_es.core.errors import AllusionError
 from allusion_es.corpora.passage import Passage
+from allusion_es.web.guard import Guard, RefusedError, json_record
 
 _FILES = {
     "": ("annotate.html", "text/html"),
@@ -86,7 +85,7 @@ def application(
         )
 
     async def save(request: Request) -> Response:
-        body = await _record(request)
+        body = await json_record(request)
         mark = _mark(body.get("mark"))
 
         def make(instance: str, annotator: str, key: str, revision: int) -> Saved:
@@ -95,7 +94,7 @@ def application(
         return await _change(request, body, make)
 
     async def undo(request: Request) -> Response:
-        return await _change(request, await _record(request), store.undo)
+        return await _change(request, await json_record(request), store.undo)
 
     page = Starlette(
         routes=[
@@ -137,20 +136,6 @@ def _shown(instance: Instance, verses: Mapping[str, Passage]) -> dict[str, Any]:
 
 def _told(saved: Saved) -> dict[str, Any]:
     return {"saved": asdict(saved)}
-
-
-async def _record(request: Request) -> dict[str, Any]:
-    """The JSON object that the request brings."""
-    body = await bounded_body(request.receive, request.scope)
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise RefusedError(415, "send JSON, with Content-Type: application/json")
-    try:
-        record = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "the request is no JSON") from error
-    if not isinstance(record, dict):
-        raise RefusedError(400, "send a JSON object")
-    return record
 
 
 def _mark(record: object) -> Mark:

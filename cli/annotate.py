@@ -17,7 +17,8 @@ from allusion_es.cli.options import (
     open_candidate_index,
     takes_server,
 )
-from allusion_es.core.errors import InputError, UsageError
+from allusion_es.cli.web import check_extra
+from allusion_es.core.errors import InputError
 
 if TYPE_CHECKING:
     from allusion_es.annotation.app import Work
@@ -82,10 +83,10 @@ def page(
     Prints a URL for each annotator; whoever has it can annotate under that name. It stays the
     same when the command is run again.
     """
-    _check_extra()
+    check_extra()
     from allusion_es.annotation.app import application
-    from allusion_es.annotation.server import address_of, is_loopback, listen, serve
     from allusion_es.annotation.store import Store
+    from allusion_es.web.server import address_of, is_loopback, listen, serve
 
     index = open_candidate_index(name, server)
     work = _work(links, annotator, index.ids())
@@ -112,16 +113,6 @@ def page(
         print(f"stopped; all that was acknowledged is in {store}", file=sys.stderr)
 
 
-def _check_extra() -> None:
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            f"the page needs {error.name}; install it with: pip install 'allusion-es[serve]'"
-        ) from error
-
-
 def _work(path: Path, annotators: Sequence[str], ids: Sequence[str]) -> "list[Work]":
     """What each annotator has to do, with links to passages of a collection with these ids."""
     from allusion_es.annotation.app import Work
@@ -141,7 +132,7 @@ def _work(path: Path, annotators: Sequence[str], ids: Sequence[str]) -> "list[Wo
 
 
 def _token(mine: "Work", store: "Store") -> str:
-    from allusion_es.annotation.server import read_secret, token_for
+    from allusion_es.web.server import read_secret, token_for
 
     return token_for(mine.annotator, store.identifier, read_secret(library().folder))
 

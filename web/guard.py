@@ -1,17 +1,20 @@
-"""Who may speak to the annotation page's server, and how much they may send."""
+"""Who may speak to a page's server, and how much they may send."""
 
 import asyncio
 import hmac
 import ipaddress
+import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 65_536
-"""Most bytes of a request's body; the longest comment needs 24,000."""
+"""Most bytes of a request's body where nothing else is said."""
 
 _LARGEST_DRAIN = 64 * 2**20
 _DRAIN_SECONDS = 10.0
@@ -109,16 +112,34 @@ class Guard:
         )
 
 
-async def bounded_body(receive: Receive, scope: Scope) -> bytes:
-    """The body of a request, of which no more than `LARGEST_BODY` bytes are kept in memory.
+async def bounded_body(receive: Receive, scope: Scope, most: int = LARGEST_BODY) -> bytes:
+    """The body of a request, of which no more than `most` bytes are kept in memory.
 
     Raises:
         RefusedError: It is larger, or the client has gone.
     """
-    body = await _read(receive, scope, LARGEST_BODY)
+    body = await _read(receive, scope, most)
     if body is None:
-        raise RefusedError(413, f"the request has more than {LARGEST_BODY} bytes; send less")
+        raise RefusedError(413, f"the request has more than {most} bytes; send less")
     return body
+
+
+async def json_record(request: Request, most: int = LARGEST_BODY) -> dict[str, Any]:
+    """The JSON object that a request brings.
+
+    Raises:
+        RefusedError: It brings something else, or more than `most` bytes.
+    """
+    body = await bounded_body(request.receive, request.scope, most)
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise RefusedError(415, "send JSON, with Content-Type: application/json")
+    try:
+        record = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(400, "the request is no JSON") from error
+    if not isinstance(record, dict):
+        raise RefusedError(400, "send a JSON object")
+    return record
 
 
 async def discard(receive: Receive, scope: Scope) -> None:

@@ -1,4 +1,4 @@
-"""The server behind the annotation page: tokens, the socket, and its life."""
+"""The server behind a page: tokens, the socket, and its life."""
 
 import contextlib
 import hmac
@@ -19,17 +19,17 @@ _SECRET_BYTES = 32
 _TOKEN_LENGTH = 32
 
 
-def token_for(annotator: str, store: str, secret: bytes) -> str:
-    """The token in an annotator's URL: 32 hexadecimal digits that only `secret` can make.
+def token_for(holder: str, place: str, secret: bytes) -> str:
+    """The token in a URL: 32 hexadecimal digits that only `secret` can make.
 
     It stays the same when the server is started again, so that an open page goes on.
 
     Args:
-        annotator: Whose URL it is.
-        store: The store's identifier.
+        holder: Whose URL it is.
+        place: What the URL opens, such as the identifier of a store.
         secret: See `read_secret`.
     """
-    return hmac.new(secret, f"{store}\0{annotator}".encode(), sha256).hexdigest()[:_TOKEN_LENGTH]
+    return hmac.new(secret, f"{place}\0{holder}".encode(), sha256).hexdigest()[:_TOKEN_LENGTH]
 
 
 def read_secret(folder: Path) -> bytes:

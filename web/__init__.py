@@ -1,0 +1,1 @@
+"""Servers on this machine: who may speak to them, and their life."""

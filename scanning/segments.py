@@ -1,0 +1,91 @@
+"""Stretches of a text where the words of a passage lie close together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Stretches of a text, each with the passage whose words it has; all arrays of shape (n,).
+
+    Attributes:
+        passages: Numbers of the passages.
+        firsts: The first matching word of the text.
+        lasts: The last one.
+        scores: Sum of the weights of the matching words, less the price of the others.
+        begins: Where the matches of the segment begin among all matches.
+        ends: Where they end, exclusive.
+    """
+
+    passages: Integers
+    firsts: Integers
+    lasts: Integers
+    scores: Floats
+    begins: Integers
+    ends: Integers
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.scores)
+
+    def take(self, chosen: NDArray[np.bool_] | Integers) -> "Segments":
+        """Some of them."""
+        return Segments(
+            self.passages[chosen],
+            self.firsts[chosen],
+            self.lasts[chosen],
+            self.scores[chosen],
+            self.begins[chosen],
+            self.ends[chosen],
+        )
+
+
+def find_segments(
+    passages: Integers, places: Integers, weights: Floats, price: float
+) -> Segments:
+    """The best segment of each run of matches.
+
+    Between a text and a passage, `S_k = w_k + max(0, S_(k-1) - price (words between))` over the
+    matches k in the order of the text; a run ends where the maximum is 0, and its segment at its
+    highest S. So a segment's score is that of the best stretch of a sequence of gains and losses
+    (Kadane's maximum subarray), and no stretch inside or around it in its run scores more.
+
+    Args:
+        passages: The passage of each match, ascending, shape (n,).
+        places: The word of the text, ascending within a passage, shape (n,).
+        weights: What the match is worth, above 0, shape (n,).
+        price: What each word between two matches costs.
+
+    Returns:
+        In the order of the matches.
+
+    Example:
+        >>> found = find_segments(
+        ...     np.array([0, 0, 0, 1]), np.array([3, 5, 40, 5]), np.array([2.0, 3.0, 1.0, 4.0]), 1.0)
+        >>> found.firsts.tolist(), found.lasts.tolist(), found.scores.tolist()
+        ([3, 40, 5], [5, 40, 5], [4.0, 1.0, 4.0])
+    """
+    n = len(places)
+    if n == 0:
+        none = np.zeros(0, dtype=np.int64)
+        return Segments(none, none, none, np.zeros(0), none, none)
+    group = np.concatenate(([0], np.cumsum(np.diff(passages) != 0)))
+    before = np.cumsum(weights) - weights
+    # What is lost up to each place is a line, so that only differences within a group count.
+    height = before - price * (places - np.arange(n))
+    drop = float(np.ptp(height)) + 1.0
+    lowered = height - group * drop
+    lowest = np.minimum.accumulate(lowered)
+    starts = np.maximum.accumulate(np.where(lowered == lowest, np.arange(n), 0))
+    sums = lowered - lowest + weights
+    begins = np.flatnonzero(np.diff(starts, prepend=-1))
+    ends = np.append(begins[1:], n)
+    best = np.maximum.reduceat(sums, begins)
+    is_best = sums >= np.repeat(best, ends - begins)
+    peaks = np.minimum.reduceat(np.where(is_best, np.arange(n), n), begins)
+    return Segments(passages[begins], places[begins], places[peaks], best, begins, peaks + 1)

@@ -116,7 +116,7 @@ def annotated_link(instance: Instance, start: int, end: int) -> GoldLink:
         >>> query = Query("supereminet omni scientiae", "b-1", "sed illa", "ut ait", "omni")
         >>> annotated_link(instance_of(GoldLink(query, ("Eph.3.19",))), 3, 5).query
         Query(text='omni scientiae', query_id='b-1', before='sed illa supereminet', \
-after='ut ait', anchor='omni')
+after='ut ait', anchor='omni', work='')
     """
     query = instance.link.query
     first, last = instance.words[start][0], instance.words[end - 1][1]

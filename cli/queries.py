@@ -12,7 +12,7 @@ from allusion_es.retrieval.types import Query
 MAX_CHARACTERS = 1_000_000
 """A longer query is a mistake: it would match everything."""
 
-_FIELDS = ("text", "query_id", "before", "after", "anchor")
+_FIELDS = ("text", "query_id", "before", "after", "anchor", "work", "author", "title")
 
 
 def read_queries(argument: str, input_format: InputFormat | None) -> list[Query]:
@@ -78,6 +78,8 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
     for name, value in values.items():
         if not isinstance(value, str):
             raise InputError(f"{place}: field '{name}' must be a string, not {value!r:.60}")
+    author, title = values.pop("author", ""), values.pop("title", "")
+    values.setdefault("work", ", ".join(filter(None, (author, title))))
     if not values["query_id"].strip():
         raise InputError(f"{place}: field 'query_id' is empty; leave it out or fill it")
     return Query(**values)

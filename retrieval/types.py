@@ -26,6 +26,7 @@ class Query:
         before: Words that precede it in its work.
         after: Words that follow it.
         anchor: The editor's signpost word inside the query, or "".
+        work: The work that it stands in, or "".
     """
 
     text: str
@@ -33,6 +34,7 @@ class Query:
     before: str = ""
     after: str = ""
     anchor: str = ""
+    work: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,25 +17,27 @@ class Match:
         passage: The passage.
         rank: Its rank among the matches of its finding, from 1.
         score: The score that it is ranked by.
-        candidate_rank: Rank in the first stage, from 1.
+        candidate_rank: Rank in the first stage, from 1; 0 where there is none.
         candidate_score: Score in the first stage.
         before: The passages that precede it in its book, in their order.
         after: Those that follow it.
         heat: What the words add to the score; empty where the method does not tell.
         kind: What kind of link it is (`allusion`, `quotation`, …), or "" where nobody said.
         probability: How likely it is a link, from 0 to 1, or None where that is not estimated.
+        ids: Where `passage` is several in a row put together, their ids; else empty.
     """
 
     passage: Passage
     rank: int
     score: float
-    candidate_rank: int
-    candidate_score: float
+    candidate_rank: int = 0
+    candidate_score: float = 0.0
     before: tuple[Passage, ...] = ()
     after: tuple[Passage, ...] = ()
     heat: Heat = field(default_factory=Heat)
     kind: str = ""
     probability: float | None = None
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Finding:
         after: Words that follow them.
         work: The work that they stand in, or "".
         place: Where in the work, in any unit that grows from its beginning.
+        label: What people call that place (`page 3, line 12`); its id where it is "".
         method: How they were found, where a report compares methods, or "".
         note: What a reader should know of this finding, or "".
 
@@ -66,6 +69,7 @@ class Finding:
     after: str = ""
     work: str = ""
     place: int = 0
+    label: str = ""
     method: str = ""
     note: str = ""
 
@@ -78,8 +82,11 @@ class ReportMeta:
         title: Its heading.
         method: How all of it was found.
         notes: What a reader of the scores should know, each a sentence.
+        extent: Where the one work that is reported on ends, in the unit of `Finding.place`; 0
+            where there are several, or none.
     """
 
     title: str = "Allusions"
     method: str = ""
     notes: tuple[str, ...] = ()
+    extent: int = 0

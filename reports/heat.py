@@ -63,6 +63,8 @@ class Heat:
         apart: Parts of the score that are not words of either text, such as a distance.
         others: How many more pairs there are, that `strongest` left out.
         others_sum: What they add up to.
+        by_order: Whether it is only known which words matter more than others, not how much:
+            shades go by their order, and all contributions are 0.
     """
 
     query: tuple[HeatedWord, ...] = ()
@@ -71,6 +73,7 @@ class Heat:
     apart: tuple[HeatedPair, ...] = ()
     others: int = 0
     others_sum: float = 0.0
+    by_order: bool = False
 
     def strongest(self, number: int) -> "Heat":
         """The same heat with the pairs of largest contribution only."""

@@ -4,12 +4,17 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 _PAGES = Path(__file__).with_name("pages")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
+_SCRIPTS = {
+    "report": ("common.js", "overview.js", "report.js"),
+    "errors": ("common.js", "errors.js"),
+}
 
 
 def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
@@ -29,8 +34,7 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
         >>> "<title>A &amp; B</title>" in text, "<script>alert" in text
         (True, False)
     """
-    style = _asset("page.css")
-    script = f'"use strict";\n{_asset("common.js")}\n{_asset(f"{name}.js")}'
+    style, script = page_style(), page_script(name)
     content = script_json(data)
     slots = {
         "title": _escaped(title),
@@ -38,11 +42,36 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
         "script_hash": _hash(script),
         "style": style,
         "script": script,
-        "body": _asset(f"{name}.html"),
+        "body": filled(_asset(f"{name}.html"), {"findings": findings_part()}),
         "data": content,
         "data_id": hashlib.sha256(content.encode()).hexdigest()[:16],
     }
-    return _SLOT.sub(lambda match: slots[match[1]], _asset("page.html"))
+    return filled(_asset("page.html"), slots)
+
+
+def page_script(name: str) -> str:
+    """The script of a page; a server can give it to a page of its own."""
+    return "\n".join(['"use strict";', *map(_asset, _SCRIPTS[name])])
+
+
+def page_style() -> str:
+    """The style of all pages."""
+    return _asset("page.css")
+
+
+def findings_part() -> str:
+    """The part of the report's page that its script fills with findings."""
+    return _asset("findings.html").rstrip("\n")
+
+
+def filled(template: str, slots: Mapping[str, str]) -> str:
+    """A template with its slots filled.
+
+    Example:
+        >>> filled("<p>{{text}}</p>", {"text": "{{text}}"})
+        '<p>{{text}}</p>'
+    """
+    return _SLOT.sub(lambda match: slots[match[1]], template)
 
 
 def script_json(data: Any) -> str:  # noqa: ANN401 - whatever JSON can hold

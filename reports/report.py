@@ -1,7 +1,7 @@
 """The report: findings on one page, to read, sort, filter and judge."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -60,37 +60,68 @@ def report_data(findings: Sequence[Finding], meta: ReportMeta) -> dict[str, Any]
     for name, times in Counter(finding.id for finding in findings).items():
         if times > 1:
             raise ValueError(f"{times} findings have the id {name!r}; marks go by it")
-    passages = _Passages()
+    rows = ReportRows()
+    return {**meta_row(meta), **rows.chunk(findings)}
+
+
+def meta_row(meta: ReportMeta) -> dict[str, Any]:
+    """What a report says of itself, as its script takes it.
+
+    Example:
+        >>> meta_row(ReportMeta("Sermo"))
+        {'title': 'Sermo', 'method': '', 'notes': [], 'extent': 0}
+    """
     return {
         "title": meta.title,
         "method": meta.method,
         "notes": list(meta.notes),
-        "findings": [_finding(finding, passages) for finding in findings],
-        "passages": passages.rows,
-        "books": _books(passages.rows),
+        "extent": meta.extent,
     }
+
+
+class ReportRows:
+    """Findings as the report's script takes them, bit by bit; each passage is given once.
+
+    Example:
+        >>> rows, psalm = ReportRows(), Passage("Ps.1.1", "Beatus vir", book="Ps")
+        >>> found = [Finding(name, "vir", (Match(psalm, 1, 0.5),)) for name in "ab"]
+        >>> [len(rows.chunk([each])["passages"]) for each in found]
+        [1, 0]
+    """
+
+    def __init__(self) -> None:
+        self._passages = _Passages()
+
+    def chunk(self, findings: Iterable[Finding]) -> dict[str, Any]:
+        """Some findings, the passages that they are the first to name, and all books so far."""
+        known = len(self._passages.rows)
+        rows = [_finding(finding, self._passages) for finding in findings]
+        return {
+            "findings": rows,
+            "passages": self._passages.rows[known:],
+            "books": _books(self._passages.rows),
+        }
 
 
 class _Passages:
     def __init__(self) -> None:
-        self.rows: list[dict[str, str]] = []
+        self.rows: list[dict[str, Any]] = []
         self._numbers: dict[str, int] = {}
 
-    def number(self, passage: Passage) -> int:
+    def number(self, passage: Passage, ids: Sequence[str] = ()) -> int:
         if passage.id not in self._numbers:
             self._numbers[passage.id] = len(self.rows)
-            self.rows.append(
-                {
-                    "id": passage.id,
-                    "reference": passage.reference or passage.id,
-                    "book": passage.book or passage.work,
-                    "text": passage.text,
-                }
-            )
+            row: dict[str, Any] = {
+                "id": passage.id,
+                "reference": passage.reference or passage.id,
+                "book": passage.book or passage.work,
+                "text": passage.text,
+            }
+            self.rows.append({**row, "ids": list(ids)} if ids else row)
         return self._numbers[passage.id]
 
 
-def _books(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+def _books(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     """The books of the passages in canonical order; works that are not of the Bible come last."""
     there = dict.fromkeys(row["book"] for row in rows)
     known = [book for book in BOOKS if book.osis in there]
@@ -109,6 +140,7 @@ def _finding(finding: Finding, passages: _Passages) -> dict[str, Any]:
         "after": finding.after,
         "work": finding.work,
         "place": finding.place,
+        "label": finding.label,
         "method": finding.method,
         "note": finding.note,
     }
@@ -119,17 +151,18 @@ def _finding(finding: Finding, passages: _Passages) -> dict[str, Any]:
 def _match(match: Match, passages: _Passages) -> dict[str, Any]:
     heat = match.heat
     row: dict[str, Any] = {
-        "passage": passages.number(match.passage),
+        "passage": passages.number(match.passage, match.ids),
         "before": [passages.number(passage) for passage in match.before],
         "after": [passages.number(passage) for passage in match.after],
         "score": _rounded(match.score),
-        "candidateRank": match.candidate_rank,
-        "candidateScore": _rounded(match.candidate_score),
-        "query": [_word(word) for word in heat.query],
-        "words": [_word(word) for word in heat.passage],
-        "pairs": [_pair(pair) for pair in heat.pairs],
-        "apart": [_pair(pair) for pair in heat.apart],
+        "query": [_word(word, heat.by_order) for word in heat.query],
+        "words": [_word(word, heat.by_order) for word in heat.passage],
+        "pairs": [_pair(pair, heat.by_order) for pair in heat.pairs],
+        "apart": [_pair(pair, heat.by_order) for pair in heat.apart],
     }
+    if match.candidate_rank:
+        row["candidateRank"] = match.candidate_rank
+        row["candidateScore"] = _rounded(match.candidate_score)
     if heat.others:
         row["others"] = [heat.others, _rounded(heat.others_sum)]
     if match.kind:
@@ -139,15 +172,16 @@ def _match(match: Match, passages: _Passages) -> dict[str, Any]:
     return row
 
 
-def _word(word: HeatedWord) -> list[float]:
-    return [word.start, word.end, _rounded(word.contribution, _WORD_DIGITS), round(word.shade, 3)]
+def _word(word: HeatedWord, by_order: bool) -> list[float | None]:
+    added = None if by_order else _rounded(word.contribution, _WORD_DIGITS)
+    return [word.start, word.end, added, round(word.shade, 3)]
 
 
-def _pair(pair: HeatedPair) -> list[Any]:
+def _pair(pair: HeatedPair, by_order: bool) -> list[Any]:
     return [
         pair.query_word,
         pair.passage_word,
-        _rounded(pair.contribution, _WORD_DIGITS),
+        None if by_order else _rounded(pair.contribution, _WORD_DIGITS),
         list(pair.query_places),
         list(pair.passage_places),
     ]

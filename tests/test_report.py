@@ -11,10 +11,11 @@ from conftest import Run
 
 from allusion_es.core.errors import StorageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.reports.answers import NEIGHBOURS, PAIRS, findings_of
+from allusion_es.reports.answers import PAIRS, findings_of
 from allusion_es.reports.finding import Finding, Match, ReportMeta
 from allusion_es.reports.heat import Heat, HeatedWord
 from allusion_es.reports.report import report_data, write_report
+from allusion_es.reports.surroundings import NEIGHBOURS
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.pipeline import Retriever

@@ -1,19 +1,26 @@
 // The report: a list of findings, each with the passage that is shown of those that it may mean.
+// Findings come all at once, or bit by bit: `begin`, then `take` as often as there are more.
 
-const { findings, passages, books } = data;
 const LEVELS = [0.1, 0.3, 0.6];
-const MOST_CELLS = 60;
-const bookOf = new Map(books.map((book, place) => [book.id, { ...book, place }]));
-const marksKey = `allusion-es marks ${dataId}`;
-let marks = readMarks(kept.get(marksKey)); // marks[finding][passage] = { decision, comment }
+let report = { title: "", method: "", notes: [], extent: 0, id: "" };
+let findings = [];
+let passages = [];
+let books = [];
+let bookOf = new Map();
+let marks = new Map(); // marks[finding][passage] = { decision, comment }
+let methods = [];
+let kinds = [];
+let hasProbability = false;
 const chosen = new Map(); // which match of a finding is shown, where it is not the first
 
+const marksKey = () => `allusion-es marks ${report.id}`;
 const passageOf = (match) => passages[match.passage];
 const markOf = (finding, match) => marks.get(finding.id)?.get(passageOf(match).id);
 const decisionOf = (finding) => {
   const all = [...(marks.get(finding.id)?.values() ?? [])];
   return ["accept", "reject"].find((word) => all.some((mark) => mark.decision === word)) ?? "";
 };
+const nameOf = (finding) => finding.label || finding.id;
 
 // What is shown: what the reader chose, else what was accepted, else the best.
 function shown(finding) {
@@ -22,11 +29,45 @@ function shown(finding) {
     ?? finding.matches[0];
 }
 
-findings.forEach((finding, number) => {
-  finding.number = number;
-  finding.words = folded([finding.id, finding.text, finding.work ?? ""].join(" "));
-});
-passages.forEach((passage) => { passage.words = folded(`${passage.reference} ${passage.text}`); });
+// A report without findings; `told` is what it says of itself.
+function begin(told) {
+  report = told;
+  [findings, passages, books] = [[], [], []];
+  [methods, kinds, hasProbability] = [[], [], false];
+  chosen.clear();
+  marks = readMarks(kept.get(marksKey()));
+  at("title").textContent = report.title;
+  at("about").textContent = report.method;
+  at("problem").hidden = true;
+  showNotes(report.notes);
+  // Its button `reset` hides the form's own function.
+  HTMLFormElement.prototype.reset.call(at("controls"));
+  survey();
+}
+
+function showNotes(notes) {
+  at("notes").replaceChildren(...notes.map((note) => make("li", {}, note)));
+}
+
+// More findings, the passages that they are the first to name, and all books so far.
+function take(more) {
+  books = more.books;
+  bookOf = new Map(books.map((book, place) => [book.id, { ...book, place }]));
+  for (const passage of more.passages) {
+    passage.words = folded(`${passage.reference} ${passage.text}`);
+    passages.push(passage);
+  }
+  for (const finding of more.findings) {
+    finding.number = findings.length;
+    finding.words = folded([finding.id, finding.text, finding.work ?? ""].join(" "));
+    findings.push(finding);
+  }
+  const matches = more.findings.flatMap((finding) => finding.matches);
+  methods = [...new Set([...methods, ...more.findings.map((f) => f.method ?? "")])].sort();
+  kinds = [...new Set([...kinds, ...matches.map((match) => match.kind ?? "")])].sort();
+  hasProbability ||= matches.some((match) => match.probability !== undefined);
+  survey();
+}
 
 // --- Marks ---
 
@@ -61,7 +102,7 @@ function mark(finding, match, change) {
 }
 
 function keepMarks() {
-  kept.set(marksKey, JSON.stringify(listMarks()));
+  kept.set(marksKey(), JSON.stringify(listMarks()));
   if (!kept.works) complain("This browser does not keep marks: save them to a file before you close the page.");
   tellCount();
 }
@@ -72,9 +113,11 @@ function complain(text) {
 }
 
 function saveMarks() {
-  const text = JSON.stringify({ report: dataId, title: data.title, marks: listMarks() }, null, 1);
+  const text = JSON.stringify({ report: report.id, title: report.title, marks: listMarks() }, null, 1);
   download("marks.json", "application/json", `${text}\n`);
 }
+
+const idsOf = (passage) => passage.ids ?? [passage.id]; // several, if they stand in a row
 
 // As `allusion-es gold` reads them: a line for each query of which a passage was accepted.
 function goldLines() {
@@ -83,7 +126,7 @@ function goldLines() {
     if (!accepted.length) return [];
     const line = {
       query_id: finding.id, text: finding.text, before: finding.before, after: finding.after,
-      relevant: accepted.map((match) => passageOf(match).id), type: accepted[0].kind,
+      relevant: [...new Set(accepted.flatMap((match) => idsOf(passageOf(match))))], type: accepted[0].kind,
       title: finding.work,
     };
     return [`${JSON.stringify(line)}\n`];
@@ -126,8 +169,9 @@ function heated(text, words, className) {
   for (const [start, end, contribution, shade] of words) {
     made.append(characters.slice(place, start).join(""));
     const word = make("span", {
-      class: `w level${level(shade)}`, title: `adds ${figure(contribution)}`,
-      "data-contribution": contribution,
+      class: `w level${level(shade)}`,
+      title: contribution === null ? "carries the finding" : `adds ${figure(contribution)}`,
+      "data-contribution": contribution ?? undefined,
     }, characters.slice(start, end).join(""));
     word.style.setProperty("--shade", shade);
     elements.push(word);
@@ -140,8 +184,10 @@ function heated(text, words, className) {
 
 function sourceSide(finding, match) {
   const [text, words] = heated(finding.text, match?.query ?? [], "source");
-  if (finding.before) text.prepend(make("span", { class: "context" }, `${finding.before} `));
-  if (finding.after) text.append(make("span", { class: "context" }, ` ${finding.after}`));
+  // What a scan found stands in its text; what surrounds a query may have lost its blanks.
+  const blank = finding.label ? "" : " ";
+  if (finding.before) text.prepend(make("span", { class: "context" }, `${finding.before}${blank}`));
+  if (finding.after) text.append(make("span", { class: "context" }, `${blank}${finding.after}`));
   return [make("div", { class: "side" }, make("h4", {}, finding.work || "Text"), text), words];
 }
 
@@ -227,7 +273,7 @@ function pairList(match, light, unlight) {
       onfocus: () => light([pair]), onblur: unlight, onclick: () => light([pair]),
       onpointerenter: () => light([pair]), onpointerleave: unlight,
     }, query === passage ? query : `${query} ~ ${passage}`, " ",
-    make("span", { class: "amount" }, figure(contribution)));
+    contribution === null ? "" : make("span", { class: "amount" }, figure(contribution)));
   };
   const buttons = match.pairs.map(button);
   const rest = [];
@@ -265,7 +311,7 @@ function fillEntry(card, finding) {
   card.className = decision;
   card.setAttribute("aria-labelledby", name);
   const header = make("header", {},
-    make("h3", { id: name }, `${finding.id} → ${match ? passageOf(match).reference : "nothing found"}`),
+    make("h3", { id: name }, `${nameOf(finding)} → ${match ? passageOf(match).reference : "nothing found"}`),
     match?.kind ? make("span", { class: "tag" }, match.kind) : undefined,
     finding.note ? make("span", { class: "quiet" }, finding.note) : undefined);
   const sides = make("div", { class: "sides" });
@@ -283,8 +329,10 @@ function fillEntry(card, finding) {
 function stages(finding, match) {
   const rows = [
     ["Score", `${figure(match.score)} (rank ${finding.matches.indexOf(match) + 1} of ${finding.matches.length})`],
-    ["First stage", `${figure(match.candidateScore)} (rank ${match.candidateRank})`],
   ];
+  if (match.candidateRank) {
+    rows.push(["First stage", `${figure(match.candidateScore)} (rank ${match.candidateRank})`]);
+  }
   if (match.probability !== undefined) rows.push(["Probability", figure(match.probability)]);
   if (finding.method && methods.length > 1) rows.push(["Method", finding.method]);
   return make("dl", { class: "stages" }, rows.map(([term, value]) =>
@@ -299,7 +347,7 @@ function judge(card, finding, match) {
     onclick: () => decide(card, finding, match, decision),
   }, label);
   const comment = make("input", {
-    class: "comment", placeholder: "Comment", "aria-label": `Comment on ${finding.id}, ${reference}`,
+    class: "comment", placeholder: "Comment", "aria-label": `Comment on ${nameOf(finding)}, ${reference}`,
     value: given.comment, oninput: () => mark(finding, match, { comment: comment.value.trim() }),
   });
   return make("div", { class: "judge", role: "group", "aria-label": `Your judgement of ${reference}` },
@@ -369,9 +417,6 @@ function pressed(event, card, finding) {
 
 // --- Sorting and filtering ---
 
-const methods = [...new Set(findings.map((finding) => finding.method ?? ""))].sort();
-const kinds = [...new Set(findings.flatMap((f) => f.matches.map((m) => m.kind ?? "")))].sort();
-const hasProbability = findings.some((f) => f.matches.some((m) => m.probability !== undefined));
 const bookPlace = (finding) => {
   const match = shown(finding);
   return match ? bookOf.get(passageOf(match).book).place : books.length;
@@ -382,10 +427,8 @@ const orders = {
   score: ["score", descending((f) => shown(f)?.score ?? -Infinity)],
   stage: ["rank in the first stage", descending((f) => -(shown(f)?.candidateRank ?? Infinity))],
   book: ["book", descending((f) => -bookPlace(f))],
+  probability: ["probability", descending((f) => shown(f)?.probability ?? -1)],
 };
-if (hasProbability) {
-  orders.probability = ["probability", descending((f) => shown(f)?.probability ?? -1)];
-}
 const states = {
   "": ["all", () => true],
   none: ["not judged", (f) => !decisionOf(f)],
@@ -408,14 +451,15 @@ function fits(finding, words, least) {
     && words.every((word) => finding.words.includes(word) || passage?.words.includes(word));
 }
 
-function refresh() {
+// `stay`: leave what is shown where it is, as far as it is still there.
+function refresh(stay = false) {
   const words = folded(at("search").value).split(/\s+/).filter(Boolean);
   const least = hasProbability ? Number(at("probability").value) : 0;
   const order = orders[at("sort").value][1];
   const found = findings.filter((finding) => fits(finding, words, least));
   // Ties keep the order of the text.
   found.sort((a, b) => order(a, b) || a.number - b.number);
-  pager.set(found);
+  pager.set(found, stay);
   tellCount();
   showBook();
 }
@@ -428,118 +472,41 @@ function tellCount() {
   at("count").textContent = judged ? `${shownOf}, ${judged} judged` : shownOf;
 }
 
-// --- Overview: books down, the text (or, if there are several, the works) across ---
-
-const works = [...new Set(findings.map((finding) => finding.work ?? ""))];
-const byWork = works.length > 1 && works.length <= MOST_CELLS;
-const ranked = byWork ? [] : [...findings].sort((a, b) =>
-  works.indexOf(a.work ?? "") - works.indexOf(b.work ?? "") || a.place - b.place || a.number - b.number);
-const columns = byWork ? works.length : Math.min(MOST_CELLS, findings.length);
-const columnOf = new Map(byWork
-  ? findings.map((finding) => [finding.number, works.indexOf(finding.work ?? "")])
-  : ranked.map((finding, place) => [finding.number, Math.floor(place * columns / ranked.length)]));
-const column = (finding) => columnOf.get(finding.number);
-
-const ends = new Map(); // of a column: the ids of its first and last finding
-ranked.forEach((finding) => {
-  ends.set(column(finding), [ends.get(column(finding))?.[0] ?? finding.id, finding.id]);
-});
-
-function columnName(number) {
-  if (byWork) return works[number] || "without a title";
-  const [first, last] = ends.get(number);
-  return first === last ? first : `${first} to ${last}`;
-}
-
-function drawMap() {
-  const counts = new Map();
-  for (const finding of findings) {
-    const match = shown(finding);
-    if (!match) continue;
-    const book = passageOf(match).book;
-    if (!counts.has(book)) counts.set(book, new Array(columns).fill(0));
-    counts.get(book)[column(finding)] += 1;
-  }
-  const there = books.filter((book) => counts.has(book.id));
-  if (!there.length) {
-    at("map-frame").replaceChildren(make("p", { class: "quiet" }, "Nothing was found."));
-    return;
-  }
-  const most = Math.max(...[...counts.values()].flat());
-  const edges = byWork ? [`${works.length} works`] : [ends.get(0)[0], ends.get(columns - 1)[1]];
-  at("map-frame").replaceChildren(make("table", { id: "map" },
-    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Book"),
-      make("th", { scope: "col", class: "number" }, "Findings"),
-      make("th", { scope: "col", class: "strip" }, make("span", { class: "ends" },
-        edges.map((edge) => make("span", {}, edge)))))),
-    make("tbody", {}, there.map((book) => mapRow(book, counts.get(book.id), most)))));
-  at("map-note").textContent = `The stronger the colour, the more findings: at most ${most} in a cell. Choose a cell or a book to see only its findings.`;
-}
-
-function mapRow(book, counts, most) {
-  const strip = document.createElementNS(SVG, "svg");
-  strip.setAttribute("viewBox", `0 0 ${columns} 1`);
-  strip.setAttribute("preserveAspectRatio", "none");
-  strip.setAttribute("aria-hidden", "true");
-  counts.forEach((count, number) => {
-    if (!count) return;
-    const cell = document.createElementNS(SVG, "rect");
-    for (const [name, value] of Object.entries({ x: number + 0.04, y: 0, width: 0.92, height: 1 })) {
-      cell.setAttribute(name, value);
-    }
-    cell.style.fillOpacity = 0.4 + 0.6 * count / most;
-    const title = document.createElementNS(SVG, "title");
-    title.textContent = `${book.label}, ${columnName(number)}: ${count}`;
-    cell.append(title);
-    cell.addEventListener("click", () => choose(book.id, String(number)));
-    strip.append(cell);
-  });
-  return make("tr", { "data-book": book.id },
-    make("th", { scope: "row" }, make("button", {
-      type: "button", title: book.name, onclick: () => choose(book.id, ""),
-    }, book.label)),
-    make("td", { class: "number" }, String(counts.reduce((sum, count) => sum + count, 0))),
-    make("td", { class: "strip" }, strip));
-}
-
-function choose(book, place) {
-  at("book").value = book;
-  at("place").value = place;
-  refresh();
-  at("findings").scrollIntoView();
-}
-
-function showBook() {
-  document.querySelectorAll("#map tbody tr").forEach((row) =>
-    row.classList.toggle("on", at("book").value !== "" && row.dataset.book === at("book").value));
-}
-
 // --- Start ---
 
-function start() {
-  at("title").textContent = data.title;
-  at("about").textContent = data.method;
-  at("notes").replaceChildren(...data.notes.map((note) => make("li", {}, note)));
+// What there is to choose from, and the overview, after findings have come.
+function survey() {
+  arrange();
   const all = [["", "all"]];
+  const choices = (values) => [...all, ...values.filter(Boolean).map((value) => [value, value])];
   const there = new Set(findings.flatMap((f) => f.matches.map((m) => passageOf(m).book)));
-  fill(at("book"), [...all, ...books.filter((b) => there.has(b.id)).map((b) => [b.id, b.label])], "");
-  fill(at("kind"), [...all, ...kinds.filter(Boolean).map((kind) => [kind, kind])], "");
-  fill(at("method"), [...all, ...methods.filter(Boolean).map((method) => [method, method])], "");
-  fill(at("place"), [...all, ...Array.from({ length: columns }, (_, number) =>
-    [String(number), columnName(number)])], "");
+  refill(at("book"), [...all, ...books.filter((b) => there.has(b.id)).map((b) => [b.id, b.label])]);
+  refill(at("kind"), choices(kinds));
+  refill(at("method"), choices(methods));
+  refill(at("place"), [...all, ...Array.from({ length: columns }, (_, number) =>
+    [String(number), columnName(number)])]);
   at("place-name").textContent = byWork ? "Work" : "Place";
   at("kind-part").hidden = !kinds.some(Boolean);
   at("method-part").hidden = methods.length < 2;
   at("probability-part").hidden = !hasProbability;
+  const hasStage = findings.some((f) => f.matches.some((m) => m.candidateRank));
+  const sorted = Object.entries(orders).filter(([value]) =>
+    (value !== "probability" || hasProbability) && (value !== "stage" || hasStage));
+  refill(at("sort"), sorted.map(([value, [label]]) => [value, label]));
+  drawMap();
+  refresh(true);
+}
+
+function start() {
   fill(at("marked"), Object.entries(states).map(([value, [label]]) => [value, label]), "");
-  fill(at("sort"), Object.entries(orders).map(([value, [label]]) => [value, label]), "place");
   startList(refresh, ["book", "place", "kind", "method", "marked", "sort"], ["search", "probability"]);
   at("save-marks").addEventListener("click", saveMarks);
   at("save-gold").addEventListener("click", () => download("gold.jsonl", "application/jsonl", goldLines()));
   at("load-marks").addEventListener("change", loadMarks);
   startTheme();
-  drawMap();
-  refresh();
+  if (!data) return;
+  begin({ ...data, id: dataId });
+  take(data);
 }
 
 start();

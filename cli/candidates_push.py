@@ -8,7 +8,7 @@ from pathlib import Path
 from allusion_es.cli.options import ServerOptions, open_candidate_index
 from allusion_es.cli.progress import progress
 from allusion_es.cli.queries import read_queries
-from allusion_es.cli.query import STAGES, Fields, InputFormat, within_of
+from allusion_es.cli.query import Fields, InputFormat
 from allusion_es.core.errors import UsageError, VerseError
 from allusion_es.core.parameters import Settings
 from allusion_es.es.candidate_documents import Candidate, StageNames
@@ -18,6 +18,7 @@ from allusion_es.evaluation.gold_files import read_gold
 from allusion_es.evaluation.gold_ids import resolve, resolve_known
 from allusion_es.evaluation.inspected import run_candidates, traced_candidates
 from allusion_es.evaluation.trec import read_run, read_topics
+from allusion_es.retrieval.choices import generators_of, within_of
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.traces import Tracer
 from allusion_es.retrieval.types import FIELDS, Field, Query
@@ -98,9 +99,7 @@ def _from_queries(choices: Choices, index: CandidateIndex) -> _Job:
     assert choices.queries is not None
     queries = read_queries(choices.queries, choices.input_format)
     links = _gold(choices, index, choices.gold or _gold_in(choices, queries))
-    generators = tuple(
-        name for stage in choices.first_stages for name in STAGES.get(stage, (stage,))
-    )
+    generators = tuple(name for stage in choices.first_stages for name in generators_of(stage))
     fields: tuple[Field, ...] = FIELDS
     if choices.field is not Fields.both:
         fields = ("token",) if choices.field is Fields.token else ("lemma",)

@@ -18,7 +18,6 @@ from allusion_es.cli.evaluation_output import (
 )
 from allusion_es.cli.options import ServerOptions, open_candidate_index
 from allusion_es.cli.progress import progress
-from allusion_es.cli.query import STAGES, within_of
 from allusion_es.core.errors import UsageError
 from allusion_es.core.files import data_dir
 from allusion_es.core.parameters import Settings
@@ -50,6 +49,7 @@ from allusion_es.evaluation.segmentation import has_anchor
 from allusion_es.evaluation.trec import read_run, write_run
 from allusion_es.evaluation.work import Task
 from allusion_es.retrieval.analysed import analyse_query
+from allusion_es.retrieval.choices import generators_of, within_of
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.types import FIELDS, Field
@@ -170,7 +170,7 @@ class _Evaluation:
         choices, links = self._choices, self._links
         base = Method(
             reranker=choices.methods[0],
-            first_stage=STAGES.get(choices.first_stage, (choices.first_stage,)),
+            first_stage=generators_of(choices.first_stage),
             candidates=choices.candidates,
             settings=choices.settings,
         )

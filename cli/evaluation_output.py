@@ -10,6 +10,7 @@ from allusion_es.core.errors import UsageError
 from allusion_es.core.files import write_lines, writing
 from allusion_es.evaluation.experiments import Line
 from allusion_es.evaluation.statistics import Comparison
+from allusion_es.reports.answer_lines import one_line
 
 _HEADINGS = {"candidate_recall": "recall", "jaccard_token": "J token", "jaccard_lemma": "J lemma"}
 """Shorter names of columns, for people."""
@@ -91,7 +92,7 @@ def write_errors(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         write_lines(path, [errors_page(rows)])
         return
     lines = ["\t".join(rows[0])]
-    lines += ["\t".join(output.one_line(_cell(value)) for value in row.values()) for row in rows]
+    lines += ["\t".join(one_line(_cell(value)) for value in row.values()) for row in rows]
     write_lines(path, lines)
 
 

@@ -3,10 +3,10 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from allusion_es.cli.options import TableFormat
+from allusion_es.reports.answer_lines import answer_json, answer_tsv, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from allusion_es.language.analysis import Analyser
     from allusion_es.retrieval.pipeline import Answer, Retriever
 
-_COLUMNS = ("query_id", "rank", "id", "reference", "score", "candidate_rank", "candidate_score")
 _PIPE_WIDTH = 120
 
 
@@ -46,43 +45,6 @@ def print_rows(rows: Sequence[Mapping[str, Any]], format: TableFormat, title: st
         for row in rows:
             table.add_row(*(str(value) for value in row.values()))
         console().print(table if rows else f"{title or 'Listing'}: nothing")
-
-
-def one_line(text: str) -> str:
-    """The text without tabs and line breaks, for a cell of a TSV."""
-    return " ".join(text.split())
-
-
-def answer_json(answer: "Answer") -> str:
-    """The answer as one line of JSON."""
-    query, analysis = answer.query.query, answer.query.analysis
-    return json.dumps(
-        {
-            "query": {
-                "query_id": query.query_id,
-                "text": query.text,
-                "tokens": analysis.tokens,
-                "lemmas": analysis.lemmas,
-                "unknown": answer.unknown,
-            },
-            "hits": [asdict(hit) for hit in answer.hits],
-        },
-        ensure_ascii=False,
-        allow_nan=False,
-    )
-
-
-def tsv_header() -> str:
-    """Names of the columns of `answer_tsv`."""
-    return "\t".join((*_COLUMNS, "text"))
-
-
-def answer_tsv(answer: "Answer") -> Iterable[str]:
-    """One line a hit."""
-    for hit in answer.hits:
-        values = [one_line(answer.query.query.query_id)]
-        values += [one_line(str(getattr(hit, name))) for name in _COLUMNS[1:]]
-        yield "\t".join((*values, one_line(hit.text)))
 
 
 def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:

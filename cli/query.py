@@ -19,7 +19,6 @@ from allusion_es.core.parameters import parse_settings
 
 if TYPE_CHECKING:
     from allusion_es.retrieval.pipeline import Answer, Retriever
-    from allusion_es.retrieval.types import Field, Within
 
 
 class Fields(StrEnum):
@@ -28,15 +27,6 @@ class Fields(StrEnum):
     token = "token"
     lemma = "lemma"
     both = "both"
-
-
-_FIELDS: "dict[Fields, tuple[Field, ...]]" = {
-    Fields.token: ("token",),
-    Fields.lemma: ("lemma",),
-    Fields.both: ("token", "lemma"),
-}
-STAGES = {"rrf": ("bm25", "tfidf", "knn")}
-"""First stages that are several generators; any other name is one generator."""
 
 
 class Format(StrEnum):
@@ -110,7 +100,9 @@ def query(
             show_default=False,
         ),
     ] = None,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
+    format: Annotated[
+        Format | None, typer.Option(help="How to print; a table by default.", show_default=False)
+    ] = None,
     input_format: Annotated[
         InputFormat | None,
         typer.Option(help="How a file or stdin is read; by its name by default."),
@@ -124,14 +116,19 @@ def query(
     Without an index, the first query fetches the Vulgate and builds it.
     """
     from allusion_es.cli.queries import read_queries
+    from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of, within_of
     from allusion_es.retrieval.pipeline import Retriever
 
+    if html is not None and (format is not None or tag):
+        raise UsageError(
+            "--html writes a report instead of printing; leave out --format and --tag, or --html"
+        )
     queries = read_queries(text, input_format)
     index = open_candidate_index(name, server)
     retriever = Retriever(
         index,
-        generators=STAGES.get(first_stage, (first_stage,)),
-        fields=_FIELDS[field],
+        generators=generators_of(first_stage),
+        fields=FIELD_CHOICES[field],
         candidates=candidates,
         reranker=None if rerank == "none" else rerank,
         top=top,
@@ -147,41 +144,20 @@ def query(
         write_answers(html, told, retriever, index, method)
     else:
         tag = tag or f"{first_stage}.{field}.{rerank}"
-        _print(told, retriever, format, tag, explain)
-
-
-def within_of(
-    books: Iterable[str] | None, testaments: Iterable[str] | None, works: Iterable[str] | None
-) -> "Within":
-    """What a search is restricted to; nothing by default.
-
-    Raises:
-        UsageError: There is no such testament.
-        VerseError: There is no such book.
-    """
-    from allusion_es.corpora.books import find_book
-    from allusion_es.retrieval.types import Within
-
-    for testament in testaments or ():
-        if testament not in ("ot", "nt"):
-            raise UsageError(f"--testament {testament!r}: use ot or nt")
-    return Within(
-        frozenset(find_book(book).osis for book in books or ()),
-        frozenset(testaments or ()),
-        frozenset(works or ()),
-    )
+        _print(told, retriever, format or Format.table, tag, explain)
 
 
 def _print(
     answers: "Iterable[Answer]", retriever: "Retriever", format: Format, tag: str, explain: bool
 ) -> None:
     from allusion_es.cli import output
+    from allusion_es.reports.answer_lines import tsv_header
 
     if format is Format.table:
         output.print_answers(answers, retriever, explain)
     else:
         if format is Format.tsv:
-            print(output.tsv_header())
+            print(tsv_header())
         for answer in answers:
             for line in output.answer_lines(answer, format, tag):
                 print(line)

@@ -179,7 +179,7 @@ def test_two_runs_give_the_same_bytes(run: Run) -> None:
         (["query", "x", "--rerank", "magic"], "", 11, "no rerankers plug-in 'magic'; there are: "),
         (["query", "x", "--first-stage", "magic"], "", 11, "no generators plug-in 'magic'"),
         (["query", "x", "--book", "Magica"], "", 5, "'Magica' is not a book"),
-        (["query", "x", "--testament", "old"], "", 2, "--testament 'old': use ot or nt"),
+        (["query", "x", "--testament", "old"], "", 2, "no testament 'old'; use ot or nt"),
         (["query", "x", "--top", "0"], "", 2, "top must be at least 1"),
         (["query", "x", "--candidates", "-3"], "", 2, "candidates must be at least 1"),
         (["query", "x", "--candidates", "many"], "", 2, "--candidates"),

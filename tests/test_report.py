@@ -187,6 +187,31 @@ def test_a_report_that_cannot_be_written_is_said(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("more", [("--format", "json"), ("--tag", "mine")])
+def test_a_report_and_something_printed_are_not_asked_for_together(
+    run: Run, tmp_path: Path, more: tuple[str, str]
+) -> None:
+    target = tmp_path / "report.html"
+    done = run("query", PAPER, "--html", str(target), *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "leave out --format and --tag, or --html" in done.stderr
+    assert not target.exists()
+
+
+def test_works_come_with_the_queries(run: Run, vulgate_index: LocalIndex, tmp_path: Path) -> None:
+    lines = [
+        {"text": "Deus dixit", "query_id": "a", "title": "Sermo 1", "author": "Bernardus"},
+        {"text": "Deus dixit", "query_id": "b", "work": "Sermo 2", "title": "not this"},
+        {"text": "Deus dixit", "query_id": "c"},
+    ]
+    asked = tmp_path / "queries.jsonl"
+    asked.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run("query", str(asked), "--html", str(tmp_path / "report.html"), "--rerank", "none")
+    assert done.returncode == 0, done.stderr
+    found = data_of((tmp_path / "report.html").read_text())["findings"]
+    assert [each.get("work", "") for each in found] == ["Bernardus, Sermo 1", "Sermo 2", ""]
+
+
 def test_heat_is_rounded_but_not_lost() -> None:
     heat = Heat((HeatedWord(0, 1, 1 / 3e6, 1.0),), (HeatedWord(0, 1, -2 / 3, 0.0),))
     match = Match(Passage("p", "x"), 1, 2 / 3, 1, 12345.678, heat=heat)

@@ -1,18 +1,13 @@
 """Runs of many methods: computed in several processes, kept, and resumed where they stopped."""
 
 import contextlib
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from allusion_es.core.errors import AllusionError, IndexDamagedError, UsageError
+from allusion_es.core.errors import IndexDamagedError, UsageError
+from allusion_es.core.processes import in_processes
 from allusion_es.core.progress import Progress, silent
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.run_cache import run_folder
@@ -103,56 +98,16 @@ def _in_processes(
 ) -> Iterator[tuple[Path, dict[str, Found]]]:
     if not missing:
         return
-    # One thread each: processes that each use all processors slow each other down.
-    with (
-        _environment("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
-        ProcessPoolExecutor(
-            min(workers, len(missing)), multiprocessing.get_context("spawn"), _start, (task,)
-        ) as pool,
-    ):
-        futures = {pool.submit(_do, piece): path for path, piece in missing.items()}
-        try:
-            for future in as_completed(futures):
-                yield futures.pop(future), future.result()
-        except BrokenProcessPool as error:
-            raise AllusionError(
-                "a process of the evaluation ended before its work was done (out of memory?); "
-                "what was done is kept: run it again, with fewer --workers"
-            ) from error
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    done = in_processes(
+        partial(_worker, task),
+        missing.items(),
+        min(workers, len(missing)),
+        "what was done is kept: run the evaluation again, with fewer --workers",
+    )
+    for (path, _), found in done:
+        yield path, found
 
 
-@contextlib.contextmanager
-def _environment(*names: str) -> Iterator[None]:
-    """Set variables to 1 for processes that are started meanwhile, where they are not set."""
-    new = [name for name in names if name not in os.environ]
-    os.environ.update(dict.fromkeys(new, "1"))
-    try:
-        yield
-    finally:
-        for name in new:
-            del os.environ[name]
-
-
-_worker: Worker | None = None
-
-
-def _start(task: Task) -> None:
-    global _worker
-    # Ctrl-C is for the parent, which then lets its workers go.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker = Worker(task)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-def _do(piece: Piece) -> dict[str, Found]:
-    assert _worker is not None
-    return _worker.do(piece)
+def _worker(task: Task) -> Callable[[tuple[Path, Piece]], dict[str, Found]]:
+    worker = Worker(task)
+    return lambda item: worker.do(item[1])

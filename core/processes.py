@@ -1,0 +1,96 @@
+"""Work that several processes share."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from multiprocessing.connection import wait as wait_for
+from typing import Any, TypeVar
+
+from allusion_es.core.errors import AllusionError
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+_AHEAD = 4
+"""Pieces a process that are handed out before their turn, so that none waits; few, for memory."""
+
+
+def in_processes(
+    start: Callable[[], Callable[[P], R]], pieces: Iterable[P], workers: int, advice: str
+) -> Iterator[tuple[P, R]]:
+    """Each piece with what came of it, as they are done.
+
+    Args:
+        start: Called once in each process; gives what does a piece. It and all pieces are sent
+            to other processes, so it must be a function of a module, or a `partial` of one.
+        pieces: Read a few at a time.
+        workers: Processes, at least 1.
+        advice: What to do if a process dies.
+
+    Raises:
+        AllusionError: As the work raises; or a process died.
+    """
+    remaining = iter(pieces)
+    with (
+        # One thread each: processes that each use all processors slow each other down.
+        _environment("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+        ProcessPoolExecutor(
+            workers, multiprocessing.get_context("spawn"), _start, (start,)
+        ) as pool,
+    ):
+        waiting: dict[Future[R], P] = {}
+        try:
+            while True:
+                for piece in islice(remaining, _AHEAD * workers - len(waiting)):
+                    waiting[pool.submit(_do, piece)] = piece
+                if not waiting:
+                    return
+                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    yield waiting.pop(done), done.result()
+        except BrokenProcessPool as error:
+            raise AllusionError(
+                f"a process ended before its work was done (out of memory?); {advice}"
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _environment(*names: str) -> Iterator[None]:
+    """Set variables to 1 for processes that are started meanwhile, where they are not set."""
+    new = [name for name in names if name not in os.environ]
+    os.environ.update(dict.fromkeys(new, "1"))
+    try:
+        yield
+    finally:
+        for name in new:
+            del os.environ[name]
+
+
+_work: Callable[[Any], Any] | None = None
+
+
+def _start(start: Callable[[], Callable[[Any], Any]]) -> None:
+    global _work
+    # Ctrl-C is for the parent, which then lets its workers go.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _work = start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os._exit(1)
+
+
+def _do(piece: Any) -> Any:  # noqa: ANN401 - any work
+    assert _work is not None
+    return _work(piece)

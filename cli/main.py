@@ -23,6 +23,7 @@ from allusion_es.cli import (
     learn,
     listing,
     query,
+    serve,
 )
 from allusion_es.core.errors import AllusionError, UsageError
 
@@ -36,6 +37,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.command("query")(query.query)
+app.command("serve")(serve.serve)
 app.command("index")(index.index)
 app.command("fetch")(fetch.fetch)
 app.command("list")(listing.list_)

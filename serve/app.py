@@ -1,0 +1,224 @@
+"""The search page and its JSON API: what their server answers."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from allusion_es.core import errors
+from allusion_es.core.errors import AllusionError
+from allusion_es.serve.asked import query_asked, scan_asked
+from allusion_es.serve.downloads import download
+from allusion_es.serve.indexes import IndexPlace, Shelf, index_details
+from allusion_es.serve.jobs import Job, Jobs, Work
+from allusion_es.serve.methods import method_rows
+from allusion_es.serve.page import page_file
+from allusion_es.serve.stream import JobStream, report_id
+from allusion_es.serve.texts import LARGEST_TEXT, StoredText, Texts
+from allusion_es.serve.work import Scan, query_work, scan_work
+from allusion_es.web.guard import Guard, RefusedError, bounded_body, json_record
+
+LARGEST_REQUEST = 4 * 2**20
+"""Most bytes of a request to search, with the text that it may bring."""
+
+_LONGEST_CLIENT = 64
+_STATUS = {
+    errors.IndexMissingError: 404,
+    errors.UsageError: 422,
+    errors.InputError: 422,
+    errors.VerseError: 422,
+    errors.PluginError: 422,
+    errors.SettingsMismatchError: 409,
+    errors.ServerUnavailableError: 502,
+    errors.ServerRefusedError: 502,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a server serves.
+
+    Attributes:
+        place: Where the indexes are.
+        index: The index that is chosen first.
+        folder: A folder of its own, for texts.
+        scan: What reads a text for allusions.
+        token: What URLs begin with.
+    """
+
+    place: IndexPlace
+    index: str
+    folder: Path
+    scan: Scan
+    token: str
+
+
+def application(served: Served) -> ASGIApp:
+    """The page and the API as an ASGI application.
+
+    Args:
+        served: What is served.
+    """
+    api = _Api(served)
+    routes = [
+        Route("/api/indexes", api.indexes),
+        Route("/api/indexes/{name}", api.index),
+        Route("/api/methods", api.methods),
+        Route("/api/texts", api.text, methods=["POST"]),
+        Route("/api/query", api.query, methods=["POST"]),
+        Route("/api/scan", api.scan, methods=["POST"]),
+        Route("/api/jobs/{job}", api.job),
+        Route("/api/jobs/{job}/stop", api.stop, methods=["POST"]),
+        Route("/api/jobs/{job}/report", api.report),
+        Route("/{name}", _file),
+        Route("/", _file),
+    ]
+    handled = (RefusedError, AllusionError, HTTPException)
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, _refused))
+    return Guard(app, {served.token: None})
+
+
+class _Api:
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._shelf = Shelf(served.place)
+        self._texts = Texts(served.folder)
+        self._jobs = Jobs()
+
+    def indexes(self, request: Request) -> Response:
+        rows = [asdict(row) for row in self._served.place.rows()]
+        return JSONResponse({"default": self._served.index, "indexes": rows})
+
+    def index(self, request: Request) -> Response:
+        with self._shelf.lend(request.path_params["name"]) as index:
+            return JSONResponse(index_details(index))
+
+    def methods(self, request: Request) -> Response:
+        return JSONResponse(method_rows())
+
+    async def text(self, request: Request) -> Response:
+        data = await bounded_body(request.receive, request.scope, LARGEST_TEXT)
+        name = request.query_params.get("name", "text.txt")
+        return JSONResponse(_text_row(await run_in_threadpool(self._add_text, name, data)))
+
+    async def query(self, request: Request) -> JobStream:
+        record = await json_record(request, LARGEST_REQUEST)
+        asked = query_asked(self._with_text(record), self._served.index)
+        key = report_id(asked)
+
+        def start() -> Job:
+            return self._start(request, "query", query_work(asked), asked.where.index)
+
+        return await _streamed(start, asked.where.view, key)
+
+    async def scan(self, request: Request) -> JobStream:
+        record = await json_record(request, LARGEST_REQUEST)
+        asked = scan_asked(record, self._served.index)
+
+        def start() -> Job:
+            text = self._text(asked.text_id, asked.text)
+            work = scan_work(asked, text, self._served.scan)
+            return self._start(request, "scan", work, asked.where.index, text)
+
+        what = (asked.where, asked.text, asked.text_id, asked.threshold, asked.fast)
+        return await _streamed(start, asked.where.view, report_id(*what))
+
+    def job(self, request: Request) -> Response:
+        return JSONResponse(self._jobs.get(request.path_params["job"]).row())
+
+    def stop(self, request: Request) -> Response:
+        job = self._jobs.get(request.path_params["job"])
+        job.stop()
+        return JSONResponse(job.row())
+
+    def report(self, request: Request) -> Response:
+        job = self._jobs.get(request.path_params["job"])
+        made = download(job, request.query_params.get("format", "json"))
+        disposition = f"attachment; filename*=UTF-8''{quote(made.name)}"
+        return Response(
+            made.data, media_type=made.media, headers={"Content-Disposition": disposition}
+        )
+
+    def _start(
+        self,
+        request: Request,
+        kind: Literal["query", "scan"],
+        work: Work,
+        index: str,
+        text: StoredText | None = None,
+    ) -> Job:
+        client = request.headers.get("allusion-client", "")
+        if len(client) > _LONGEST_CLIENT:
+            raise RefusedError(400, f"Allusion-Client: at most {_LONGEST_CLIENT} characters")
+        return self._jobs.start(client, kind, work, lambda: self._shelf.lend(index), text)
+
+    def _add_text(self, name: str, data: bytes) -> StoredText:
+        return self._texts.add(secrets.token_hex(8), name, data)
+
+    def _with_text(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The request with the words of the text that it names."""
+        identifier = record.get("text_id")
+        if not isinstance(identifier, str) or "text" in record:
+            return record
+        rest = {name: value for name, value in record.items() if name != "text_id"}
+        return {**rest, "text": self._text(identifier, "").source.text}
+
+    def _text(self, identifier: str, pasted: str) -> StoredText:
+        if not identifier:
+            return self._add_text("pasted-text.txt", pasted.encode("utf-8", "replace"))
+        text = self._texts.get(identifier)
+        if text is None:
+            raise RefusedError(404, "this text is not kept any more; open it again")
+        return text
+
+
+async def _streamed(start: Callable[[], Job], view: str, key: str) -> JobStream:
+    """The growing answer of a search; what is wrong with it from the beginning is said instead."""
+    job = await run_in_threadpool(start)
+    await run_in_threadpool(job.wait_begun)
+    if job.failure is not None and not job.found:
+        raise job.failure
+    return JobStream(job, view, key)
+
+
+def _text_row(text: StoredText) -> dict[str, Any]:
+    source = text.source
+    return {
+        "text_id": text.id,
+        "name": source.path.name,
+        "kind": source.kind,
+        "title": source.title,
+        "author": source.author,
+        "characters": len(source.text),
+        "words": len(source.text.split()),
+    }
+
+
+def _file(request: Request) -> Response:
+    found = page_file(request.path_params.get("name", ""))
+    if found is None:
+        raise HTTPException(404, "there is no such page")
+    data, media = found
+    return Response(data, media_type=media)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    match error:
+        case RefusedError():
+            status, message = error.status, str(error)
+        case HTTPException():
+            status, message = error.status_code, error.detail
+        case _:
+            known = (code for kind, code in _STATUS.items() if isinstance(error, kind))
+            status, message = next(known, 503), str(error)
+    return JSONResponse({"error": " ".join(message.split())}, status)

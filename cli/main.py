@@ -23,6 +23,7 @@ from allusion_es.cli import (
     learn,
     listing,
     query,
+    scan,
     serve,
 )
 from allusion_es.core.errors import AllusionError, UsageError
@@ -37,6 +38,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.command("query")(query.query)
+app.command("scan")(scan.scan)
 app.command("serve")(serve.serve)
 app.command("index")(index.index)
 app.command("fetch")(fetch.fetch)

@@ -4,10 +4,9 @@ import hashlib
 import inspect
 import json
 from dataclasses import asdict
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
+from allusion_es.core.code import code_hash
 from allusion_es.core.plugins import load_plugin
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.work import Task
@@ -33,7 +32,7 @@ def run_folder(root: Path, task: Task, fingerprint: str, method: Method, number:
     """
     within = task.within
     what = {
-        "code": [_code(), *_plugin_code(method)],
+        "code": [code_hash(*_PARTS), *_plugin_code(method)],
         "index": fingerprint,
         "method": [
             method.reranker,
@@ -60,17 +59,6 @@ def _named_files(method: Method) -> list[tuple[str, int, int]]:
             state = path.stat()
             found.append((str(path), state.st_size, state.st_mtime_ns))
     return found
-
-
-@cache
-def _code() -> str:
-    digest = hashlib.sha256()
-    for part in _PARTS:
-        folder = files(f"allusion_es.{part}")
-        for item in sorted(folder.iterdir(), key=lambda item: item.name):
-            if item.name.endswith(".py"):
-                digest.update(item.read_bytes())
-    return digest.hexdigest()
 
 
 def _plugin_code(method: Method) -> list[str]:

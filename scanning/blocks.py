@@ -52,7 +52,7 @@ def cut(text: str, words: int = WORDS, margin: int = MARGIN) -> Iterator[Block]:
     Example:
         >>> for block in cut("in principio creauit deus", words=2, margin=1):
         ...     print(repr(block.text), block.offset, block.start, block.end)
-        'in principio creauit' 0 0 13
+        'in principio creauit ' 0 0 13
         'principio creauit deus' 3 13 25
     """
     if words < 1 or margin < 0:

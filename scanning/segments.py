@@ -45,9 +45,7 @@ class Segments:
         )
 
 
-def find_segments(
-    passages: Integers, places: Integers, weights: Floats, price: float
-) -> Segments:
+def find_segments(passages: Integers, places: Integers, weights: Floats, price: float) -> Segments:
     """The best segment of each run of matches.
 
     Between a text and a passage, `S_k = w_k + max(0, S_(k-1) - price (words between))` over the
@@ -65,8 +63,8 @@ def find_segments(
         In the order of the matches.
 
     Example:
-        >>> found = find_segments(
-        ...     np.array([0, 0, 0, 1]), np.array([3, 5, 40, 5]), np.array([2.0, 3.0, 1.0, 4.0]), 1.0)
+        >>> passages, places = np.array([0, 0, 0, 1]), np.array([3, 5, 40, 5])
+        >>> found = find_segments(passages, places, np.array([2.0, 3.0, 1.0, 4.0]), 1.0)
         >>> found.firsts.tolist(), found.lasts.tolist(), found.scores.tolist()
         ([3, 40, 5], [5, 40, 5], [4.0, 1.0, 4.0])
     """

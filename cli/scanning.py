@@ -1,0 +1,132 @@
+"""Doing what `allusion-es scan` asks for, one text after the other."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allusion_es.cli.options import ServerOptions, open_candidate_index
+from allusion_es.cli.progress import progress
+from allusion_es.corpora.findings import Finding
+from allusion_es.corpora.source import SourceKind, SourceText, read_source
+from allusion_es.scanning.options import ScanOptions
+
+if TYPE_CHECKING:
+    from allusion_es.retrieval.index import CandidateIndex
+    from allusion_es.scanning.blocks import Block
+    from allusion_es.scanning.journal import Journal
+    from allusion_es.scanning.scanner import Scanned
+
+_ALONE = 4
+"""Blocks from which more than one process is worth its start."""
+
+_SAMPLE = 20_000
+_KNOWN = 0.2
+
+
+def source_texts(
+    files: Sequence[Path], kind: SourceKind | None, keep: frozenset[str]
+) -> Iterator[SourceText]:
+    """The texts of files, read one after the other."""
+    for path in files:
+        yield read_source(path, kind=kind, keep=keep)
+
+
+class Job:
+    """Scans texts with the same options.
+
+    Args:
+        name: Name of the index.
+        server: Where it is.
+        options: What to look for.
+        workers: Processes.
+        resume: Go on where a scan was stopped.
+
+    Attributes:
+        index: The index, opened.
+    """
+
+    def __init__(
+        self, name: str, server: ServerOptions, options: ScanOptions, workers: int, *, resume: bool
+    ) -> None:
+        from allusion_es.scanning.scanner import Scanner
+
+        self._open = partial(open_candidate_index, name, server)
+        self.index: CandidateIndex = self._open()
+        self.options = options
+        self.scanner: Scanner = Scanner(self.index, options)
+        self._workers = workers
+        self._resume = resume
+        self._journal: Journal | None = None
+
+    def scan(self, source: SourceText, journal: Path | None) -> list[Finding]:
+        """All findings of a text, in its order.
+
+        Args:
+            source: The text.
+            journal: Where what is done is kept meanwhile, or None.
+        """
+        from allusion_es.scanning.blocks import cut
+        from allusion_es.scanning.journal import Journal, scan_key
+        from allusion_es.scanning.scanner import seamless
+
+        self._warn(source)
+        blocks = list(cut(source.text))
+        if journal is not None:
+            key = scan_key(source, self.options, self.index.fingerprint)
+            self._journal = Journal(journal, key, resume=self._resume)
+        done = self._journal.done if self._journal else {}
+        found = dict(done)
+        missing = [block for block in blocks if block.number not in done]
+        scanned = progress(self._scanned(missing), f"Scanning {source.path.name}", len(missing))
+        for block, findings in scanned:
+            found[block.number] = findings
+            if self._journal is not None:
+                self._journal.add(block.number, findings)
+        return list(seamless(found[number] for number in sorted(found)))
+
+    def _scanned(self, blocks: "Sequence[Block]") -> "Iterable[Scanned]":
+        from allusion_es.scanning.scanner import scan_in_processes
+
+        workers = min(self._workers, len(blocks) // _ALONE)
+        if workers > 1:
+            return scan_in_processes(self._open, self.options, blocks, workers)
+        return self.scanner.blocks(blocks)
+
+    def finish(self) -> None:
+        """What was found is written: nothing is left to go on from."""
+        if self._journal is not None:
+            self._journal.remove()
+            self._journal = None
+
+    def tell(self, source: SourceText, count: int) -> None:
+        """Say on stderr how many findings there are, and how far to trust them."""
+        noun = "finding" if count == 1 else "findings"
+        threshold = self.scanner.threshold
+        measured = self.scanner.measured
+        trust = (
+            f" (measured: precision {measured.precision:.2f}, recall {measured.recall:.2f})"
+            if measured
+            else ""
+        )
+        print(
+            f"{source.path}: {count} {noun} of probability {threshold:g} or more{trust}",
+            file=sys.stderr,
+        )
+
+    def _warn(self, source: SourceText) -> None:
+        """Say on stderr if a text is hardly one in the language of the index."""
+        from allusion_es.retrieval.pipeline import index_analyser
+
+        words = index_analyser(self.index).analyse(source.text[:_SAMPLE]).lemmas
+        if not words:
+            print(f"{source.path}: there is no word in it", file=sys.stderr)
+            return
+        known = int((self.index.statistics("lemma", words).df > 0).sum())
+        if known < _KNOWN * len(words):
+            print(
+                f"{source.path}: of its first {len(words)} words only {known} occur in "
+                f"{self.index.name!r}; is it Latin?",
+                file=sys.stderr,
+            )

@@ -1,0 +1,17 @@
+"""Which code a result comes from, so that kept results go with the code that made them."""
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def code_hash(*parts: str) -> str:
+    """A hash of the modules of some packages of this program, such as `retrieval`."""
+    digest = hashlib.sha256()
+    for part in parts:
+        folder = files(f"allusion_es.{part}")
+        for item in sorted(folder.iterdir(), key=lambda item: item.name):
+            if item.name.endswith(".py"):
+                digest.update(item.read_bytes())
+    return digest.hexdigest()

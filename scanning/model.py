@@ -1,0 +1,123 @@
+"""How likely a segment alludes to its passage: a logistic model of its features, in a file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from allusion_es.core.errors import UsageError
+from allusion_es.retrieval.types import Floats
+from allusion_es.scanning.features import NAMES
+
+FORMAT = 1
+"""Raised whenever the file or the meaning of a feature changes."""
+
+_FILE = "scan.json"
+
+MODELS = ("default", "words", "fast")
+"""With citation vectors; without; and for `--fast`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What was measured at a threshold.
+
+    Attributes:
+        threshold: Findings of at least this probability are kept.
+        precision: The share of them that an editor's reference confirms.
+        recall: The share of the editors' references that they find.
+    """
+
+    threshold: float
+    precision: float
+    recall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A fitted model.
+
+    Attributes:
+        bias: Log odds of a segment whose features are 0.
+        weights: One for each of `features.NAMES`.
+        threshold: What findings need by default.
+        points: What was measured, by ascending threshold.
+    """
+
+    bias: float
+    weights: tuple[float, ...]
+    threshold: float
+    points: tuple[Point, ...] = ()
+
+    def log_odds(self, features: Floats) -> Floats:
+        """Of each row of features, shape (n,)."""
+        return np.asarray(features @ np.array(self.weights) + self.bias)
+
+    def probabilities(self, features: Floats) -> Floats:
+        """Of each row of features, from 0 to 1, shape (n,).
+
+        Example:
+            >>> model = Calibration(0.0, (1.0,) + (0.0,) * (len(NAMES) - 1), 0.5)
+            >>> model.probabilities(np.zeros((1, len(NAMES)))).tolist()
+            [0.5]
+        """
+        return np.asarray(1 / (1 + np.exp(-np.clip(self.log_odds(features), -50, 50))))
+
+    def nearest(self, threshold: float) -> Point | None:
+        """What was measured at the threshold that is nearest to this one, if any was."""
+        return min(self.points, key=lambda point: abs(point.threshold - threshold), default=None)
+
+    def threshold_for(self, precision: float) -> float:
+        """The least threshold at which at least this precision was measured, and above it.
+
+        Raises:
+            UsageError: No threshold has it, or it is not between 0 and 1.
+        """
+        if not 0 < precision < 1:
+            raise UsageError(f"a precision of {precision:g}: give a number between 0 and 1")
+        chosen = None
+        for point in reversed(self.points):
+            if point.precision < precision:
+                break
+            chosen = point.threshold
+        if chosen is None:
+            best = max((point.precision for point in self.points), default=0.0)
+            raise UsageError(
+                f"no threshold has a measured precision of {precision:g}; the best is {best:.2f}"
+            )
+        return chosen
+
+
+def calibration(name: str) -> Calibration:
+    """The fitted model of that name that comes with the program.
+
+    Args:
+        name: One of `MODELS`.
+    """
+    return parse_calibration(_shipped(), name)
+
+
+def parse_calibration(data: Mapping[str, object], name: str) -> Calibration:
+    """A model from the plain values of a file.
+
+    Raises:
+        UsageError: The file is of another format, or for other features.
+    """
+    if data.get("format") != FORMAT or data.get("features") != list(NAMES):
+        raise UsageError("the scan's calibration does not fit this program; install it again")
+    models = data["models"]
+    assert isinstance(models, dict)
+    model = models[name]
+    points = tuple(Point(*row) for row in model["points"])
+    weights: Sequence[float] = model["weights"]
+    return Calibration(model["bias"], tuple(weights), model["threshold"], points)
+
+
+@cache
+def _shipped() -> Mapping[str, object]:
+    text = (files("allusion_es.scanning") / _FILE).read_text(encoding="utf-8")
+    data: Mapping[str, object] = json.loads(text)
+    return data

@@ -57,7 +57,7 @@ def scanned_findings(
         ...     3, 10, "gustate", ("Ps.33.9",), "Ps 33,9", 2.5, 0.9, "allusion", ("gustate",))
         >>> (shown,) = scanned_findings(source, [found], index, Analyser())
         >>> shown.id, shown.label, shown.before, shown.after, shown.matches[0].probability
-        ('sermo:3-10', 'line 1', 'Et ', '.', 0.9)
+        ('sermo:3-10', 'characters 4–10', 'Et ', '.', 0.9)
     """
     around = Surroundings(index, analyser)
     cites = [each for each in source.annotations if each.element != "app"]
@@ -75,7 +75,7 @@ def scanned_findings(
             after=after,
             work=work,
             place=found.start,
-            label=place_label(source.place(found.start, found.end)),
+            label=_label(source, found),
             note=_cited(cites, found),
         )
 
@@ -96,6 +96,12 @@ def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] 
         notes=(*notes, NOTE),
         extent=len(source.text),
     )
+
+
+def _label(source: SourceText, found: scans.Finding) -> str:
+    if source.kind == "text" and "\n" not in source.text.strip():
+        return f"characters {found.start + 1}–{found.end}"
+    return place_label(source.place(found.start, found.end))
 
 
 def place_label(place: Place) -> str:

@@ -28,6 +28,7 @@ pytest_plugins = [
     "axe_fixtures",
     "compose_fixtures",
     "es_fixtures",
+    "serve_fixtures",
 ]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

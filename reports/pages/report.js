@@ -20,6 +20,7 @@ const decisionOf = (finding) => {
   const all = [...(marks.get(finding.id)?.values() ?? [])];
   return ["accept", "reject"].find((word) => all.some((mark) => mark.decision === word)) ?? "";
 };
+const isSingle = () => findings.length === 1 && !report.extent;
 const nameOf = (finding) => finding.label || finding.id;
 
 // What is shown: what the reader chose, else what was accepted, else the best.
@@ -385,7 +386,8 @@ function alternatives(card, finding, current) {
       make("span", {}, figure(match.score)),
       make("span", { lang: "la", dir: "auto" }, passage.text));
   });
-  return make("details", { class: "others" },
+  // Of a single query, the list of passages is what one looks for.
+  return make("details", { class: "others", open: isSingle() },
     make("summary", {}, `All ${finding.matches.length} passages`), make("ol", {}, rows));
 }
 
@@ -493,6 +495,7 @@ function survey() {
   const sorted = Object.entries(orders).filter(([value]) =>
     (value !== "probability" || hasProbability) && (value !== "stage" || hasStage));
   refill(at("sort"), sorted.map(([value, [label]]) => [value, label]));
+  at("overview").hidden = isSingle();
   drawMap();
   refresh(true);
 }

@@ -230,10 +230,11 @@ function receive(line) {
 
 function finish(line) {
   showNotes(line.notes);
-  const number = plural(line.found, "finding");
+  const isQuery = line.kind === "query" && line.found === 1;
+  const number = isQuery ? plural(findings[0].matches.length, "passage") : plural(line.found, "finding");
   if (line.status === "failed") trouble(line.error);
   at("told").textContent = {
-    done: line.found ? `Done: ${number}.` : nothing(),
+    done: isQuery ? `Done: ${number}, the best first.` : line.found ? `Done: ${number}.` : nothing(),
     stopped: `Stopped: ${number} up to there.`,
     failed: `The search broke off: ${number} up to there.`,
   }[line.status];

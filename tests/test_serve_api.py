@@ -1,0 +1,439 @@
+"""The JSON API of the search page, spoken to as a program would, with good and bad intent."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import Run
+from serve_fixtures import BREAK, NAME, WAIT, Reply, Serving, stand_in
+
+from allusion_es.corpora.findings import json_line
+from allusion_es.corpora.source import read_source
+from allusion_es.reports.answer_lines import answer_json
+from allusion_es.reports.finding import Finding
+from allusion_es.retrieval.library import Library
+from allusion_es.retrieval.local import LocalIndex
+from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.serve import jobs
+from allusion_es.serve.asked import scan_asked
+from allusion_es.serve.jobs import Found, Job, Jobs
+from allusion_es.web.guard import RefusedError
+
+SERMON = "Audite: gustate et videte. Scriptum est: In principio. Timete Dominum. Divites."
+TEI = (
+    "<TEI xmlns='http://www.tei-c.org/ns/1.0'><teiHeader><fileDesc><titleStmt><title>Sermo</title>"
+    "</titleStmt></fileDesc></teiHeader><text><body><p>Dixit:\n<hi>gustate</hi> et videte "
+    "<ref cRef='Ps 33,9'/>.</p></body></text></TEI>"
+)
+
+
+def told(reply: Reply, status: int) -> str:
+    """The one line that a refusal says."""
+    assert reply.status == status, reply.data
+    assert set(reply.json) == {"error"}
+    error = reply.json["error"]
+    assert isinstance(error, str)
+    assert "\n" not in error
+    assert "Traceback" not in error
+    return error
+
+
+def scan(serving: Serving, text: str = SERMON, **more: object) -> list[object]:
+    reply = serving.post("api/scan", {"text": text, **more})
+    assert reply.status == 200, reply.data
+    return reply.lines
+
+
+def opened(serving: Serving, name: str, data: str | bytes) -> Reply:
+    body = data.encode() if isinstance(data, str) else data
+    return serving.ask("POST", f"api/texts?name={name}", body)
+
+
+def test_what_there_is(serving: Serving) -> None:
+    reply = serving.ask("GET", "api/indexes")
+    assert reply.json["default"] == NAME
+    assert [row["name"] for row in reply.json["indexes"]] == [NAME, "odd"]
+    assert not [name for name in reply.headers if name.lower().startswith("access-control")]
+    details = serving.ask("GET", f"api/indexes/{NAME}").json
+    assert [book["id"] for book in details["books"]] == ["Gen", "Ps", "John"]
+    assert (details["testaments"], details["passages"]) == (["ot", "nt"], 5)
+    methods = serving.ask("GET", "api/methods").json
+    assert {"bm25", "rrf"} <= {row["name"] for row in methods["first_stages"]}
+    rows = {row["name"]: row for row in methods["rerankers"]}
+    assert rows["none"]["description"]
+    assert rows["soft-cosine"]["parameters"]["power"] == 5
+    assert told(serving.ask("GET", "api/indexes/nix"), 404).startswith("there is no index 'nix'")
+
+
+def test_a_query_gives_the_objects_of_the_command_line(serving: Serving, library: Library) -> None:
+    index = library.open(NAME)
+    for explain in (False, True):
+        asked = {"text": "gustate videte", "rerank": "tfidf", "top": 2, "explain": explain}
+        reply = serving.post("api/query", asked)
+        retriever = Retriever(index, reranker="tfidf", top=2, explain=explain)
+        line, end = reply.data.decode().splitlines()
+        assert line == answer_json(retriever.answer("gustate videte"))
+        assert json.loads(end)["status"] == "done"
+        assert reply.headers["Content-Type"] == "application/x-ndjson"
+        assert json.loads(end)["job"] == reply.headers["Allusion-Job"]
+
+
+def test_several_queries_and_filters(serving: Serving) -> None:
+    queries = [{"text": "in principio", "query_id": "a", "work": "Sermo"}, {"text": "dominus"}]
+    asked = {"queries": queries, "rerank": "none", "testaments": ["nt"], "view": "report"}
+    lines = serving.post("api/query", asked).lines
+    assert lines[0]["report"]["title"] == f"Allusions to {NAME}"
+    found = [each for line in lines for each in line.get("findings", ())]
+    assert [(each["id"], each.get("work", "")) for each in found] == [("a", "Sermo"), ("2", "")]
+    assert lines[-1]["found"] == 2
+    passages = [each["id"] for line in lines for each in line.get("passages", ())]
+    assert passages == ["John.1.1"]
+    asked = {"text": "in principio", "rerank": "none", "books": ["Genesis"]}
+    (line, _) = serving.post("api/query", asked).lines
+    assert [hit["id"] for hit in line["hits"]] == ["Gen.1.1"]
+
+
+def test_a_scan_gives_the_objects_of_the_command_line(
+    serving: Serving, library: Library, tmp_path: Path
+) -> None:
+    reply = serving.post("api/scan", {"text": SERMON})
+    *lines, last = reply.data.decode().splitlines()
+    end = json.loads(last)
+    assert (end["status"], end["found"], end["progress"]) == ("done", 3, 1.0)
+    path = tmp_path / "pasted-text.txt"
+    path.write_text(SERMON)
+    source, asked = read_source(path), scan_asked({"text": SERMON}, NAME)
+    found = stand_in(source, library.open(NAME), asked, lambda: False, lambda share: None)
+    assert lines == [json_line(source, each) for each in found]
+    *few, _ = scan(serving, threshold=0.9)
+    assert len(few) == 1
+
+
+def test_what_was_found_can_be_saved(serving: Serving) -> None:
+    text = opened(serving, "Sermo%20I.xml", TEI).json
+    assert (text["name"], text["kind"], text["title"]) == ("Sermo I.xml", "tei", "Sermo")
+    reply = serving.post("api/scan", {"text_id": text["text_id"]})
+    job = reply.headers["Allusion-Job"]
+    saved = {
+        name: serving.ask("GET", f"api/jobs/{job}/report?format={name}")
+        for name in ("html", "tsv", "json", "tei", "annotations")
+    }
+    names = [each.headers["Content-Disposition"] for each in saved.values()]
+    assert names[0] == "attachment; filename*=UTF-8''Sermo%20I.html"
+    assert names[3] == "attachment; filename*=UTF-8''Sermo%20I.allusions.xml"
+    assert saved["json"].data.splitlines() == reply.data.splitlines()[:-1]
+    assert saved["tsv"].data.startswith("\ufeffstart\tend\t".encode())
+    assert len(saved["tsv"].data.splitlines()) == 2
+    marked = saved["tei"].data.decode()
+    assert re.sub("</?(quote|seg)[^>]*>", "", marked) == TEI
+    assert 'source="bible:Ps.33.9"' in marked
+    assert saved["annotations"].json["items"][0]["type"] == "Annotation"
+    html = saved["html"].data.decode()
+    assert html.startswith("<!doctype html>")
+    assert "Allusions in Sermo" in html
+    assert "The edition has here: Ps 33,9" in html
+    assert "This is not all" not in html
+    error = told(serving.ask("GET", f"api/jobs/{job}/report?format=docx"), 404)
+    assert error.endswith("use one of html, tsv, json, annotations, tei")
+    assert "no such search" in told(serving.ask("GET", "api/jobs/nix/report"), 404)
+
+
+def test_a_query_can_be_saved_too(serving: Serving) -> None:
+    reply = serving.post("api/query", {"text": "gustate", "rerank": "none"})
+    job = reply.headers["Allusion-Job"]
+    table = serving.ask("GET", f"api/jobs/{job}/report?format=tsv").data.decode()
+    assert table.splitlines()[1].split("\t")[:4] == ["1", "1", "Ps.33.9", "Ps 33,9"]
+    told(serving.ask("GET", f"api/jobs/{job}/report?format=tei"), 404)
+
+
+def test_an_opened_text_as_a_query(serving: Serving) -> None:
+    text = opened(serving, "a.txt", "gustate et videte").json
+    (line, _) = serving.post("api/query", {"text_id": text["text_id"], "rerank": "none"}).lines
+    assert line["query"]["text"] == "gustate et videte"
+    error = told(serving.post("api/query", {"text_id": "nix"}), 404)
+    assert error == "this text is not kept any more; open it again"
+
+
+def test_stopping_keeps_what_was_found(serving: Serving) -> None:
+    connection, job = serving.begin("api/scan", {"text": f"{SERMON} {WAIT}"}, "stop")
+    row = serving.wait_status(job, "running")
+    assert serving.post(f"api/jobs/{job}/stop", {}).json["job"] == job
+    row = serving.wait_status(job, "stopped")
+    assert 0 < row["progress"] < 1
+    assert row["found"] == 3
+    data = b""
+    while part := connection.recv(65536):
+        data += part
+        if b'"status"' in data:
+            break
+    connection.close()
+    assert b'"status":"stopped"' in data
+    html = serving.ask("GET", f"api/jobs/{job}/report?format=html").data.decode()
+    assert "This is not all: the search had gone through" in html
+
+
+def test_whoever_breaks_off_stops_the_search(serving: Serving) -> None:
+    connection, job = serving.begin("api/scan", {"text": f"{SERMON} {WAIT}"}, "broken")
+    serving.wait_status(job, "running")
+    connection.close()
+    assert serving.wait_status(job, "stopped")["found"] == 3
+
+
+def test_one_search_at_a_time_for_each_and_two_for_all(serving: Serving) -> None:
+    waiting = {"text": f"verbum {WAIT}"}
+    begun = [serving.begin("api/scan", waiting, client) for client in ("anna", "berta")]
+    error = told(serving.post("api/scan", waiting, Allusion_Client="anna"), 409)
+    assert error.startswith("a search of yours still goes on")
+    error = told(serving.post("api/query", {"text": "deus"}, Allusion_Client="carla"), 429)
+    assert error.startswith("2 searches go on already")
+    for connection, job in begun:
+        serving.post(f"api/jobs/{job}/stop", {})
+        serving.wait_status(job, "stopped")
+        connection.close()
+    assert serving.post("api/query", {"text": "deus"}, Allusion_Client="carla").status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "record", "message"),
+    [
+        ("query", {}, "give either field 'text' or field 'queries'"),
+        ("query", {"text": "a", "queries": []}, "give either"),
+        ("query", {"text": "  "}, "query 1 is empty"),
+        ("query", {"text": 7}, "query 1: field 'text' must be a text"),
+        ("query", {"text": "a" * 100_001}, "scan longer texts"),
+        ("query", {"queries": []}, "a list of 1 to 1000"),
+        ("query", {"queries": [{"text": "a"}] * 1001}, "a list of 1 to 1000"),
+        ("query", {"queries": ["a"]}, "query 1 must be an object"),
+        ("query", {"queries": [{"text": "a", "query_id": "x"}] * 2}, "give each query another"),
+        ("query", {"queries": [{"text": "a"}] * 501}, "501 queries with 10 passages each"),
+        ("query", {"text": "a", "colour": 1}, "there is no field 'colour'"),
+        ("query", {"text": "a", "top": 0}, "field 'top' must be a whole number from 1 to 100"),
+        ("query", {"text": "a", "top": True}, "field 'top'"),
+        ("query", {"text": "a", "candidates": 1e3}, "field 'candidates'"),
+        ("query", {"text": "a", "field": "stem"}, "one of token, lemma, both"),
+        ("query", {"text": "a", "first_stage": "nix"}, "no generators plug-in 'nix'"),
+        ("query", {"text": "a", "first_stage": "knn"}, "has no word vectors"),
+        ("query", {"text": "a", "rerank": "nix"}, "no rerankers plug-in 'nix'"),
+        ("query", {"text": "a", "view": "x"}, "field 'view'"),
+        ("query", {"text": "a", "explain": 1}, "field 'explain' must be true or false"),
+        ("query", {"text": "a", "books": "Ps"}, "field 'books' must be a list of names"),
+        ("query", {"text": "a", "books": ["Harry Potter"]}, "is not a book of the Bible"),
+        ("query", {"text": "a", "testaments": ["old"]}, "no testament 'old'; use ot or nt"),
+        ("query", {"text": "a", "set": {"soft-cosine": 3}}, "field 'set' must be an object"),
+        ("query", {"text": "a", "set": {"soft-cosine": {"power": "x"}}}, "must be a whole number"),
+        ("query", {"text": "a", "set": {"learned": {"model": "/etc/passwd"}}}, "command line"),
+        ("scan", {}, "give either field 'text' or field 'text_id'"),
+        ("scan", {"text": ""}, "pasted-text.txt: there is no text in it"),
+        ("scan", {"text": "λόγος"}, "no Latin letter"),
+        ("scan", {"text": "a\0b"}, "NUL byte"),
+        ("scan", {"text": "a", "threshold": 0}, "field 'threshold'"),
+        ("scan", {"text": "a", "threshold": "0.5"}, "field 'threshold'"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_in_one_line(
+    serving: Serving, path: str, record: object, message: str
+) -> None:
+    assert message in told(serving.post(f"api/{path}", record), 422)
+
+
+def test_what_is_no_request(serving: Serving) -> None:
+    assert told(serving.ask("POST", "api/query", b"{}"), 415).startswith("send JSON")
+    json_type = {"Content_Type": "application/json"}
+    assert "no JSON" in told(serving.ask("POST", "api/query", b"{", **json_type), 400)
+    assert "object" in told(serving.ask("POST", "api/query", b"[]", **json_type), 400)
+    nan = b'{"text": "a", "threshold": NaN}'
+    told(serving.ask("POST", "api/scan", nan, **json_type), 422)
+    assert "not kept" in told(serving.post("api/scan", {"text_id": "nix"}), 404)
+    assert told(serving.post("api/scan", {"text": "a", "index": "nix"}), 404)
+    told(serving.post("api/query", {"text": "a"}, Allusion_Client="x" * 65), 400)
+    told(serving.ask("GET", "api/query"), 405)
+    for name in ("nothing", "search.html", "app.py", "..%2fapp.py", "api"):
+        told(serving.ask("GET", name), 404)
+
+
+@pytest.mark.parametrize("path", ["", "api/indexes", "report.js"])
+def test_strangers_are_told_nothing(serving: Serving, path: str) -> None:
+    assert "token is missing or wrong" in told(serving.ask("GET", path, token="0" * 32), 403)
+    assert "by that name" in told(serving.ask("GET", path, Host="evil.example"), 421)
+    told(serving.ask("GET", path, Origin="http://evil.example"), 403)
+    told(serving.ask("GET", path, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors"), 403)
+
+
+def test_a_page_from_elsewhere_cannot_ask(serving: Serving) -> None:
+    for name, value in (("Origin", "null"), ("Sec_Fetch_Site", "cross-site")):
+        told(serving.post("api/query", {"text": "deus"}, **{name: value}), 403)
+    reply = serving.ask("OPTIONS", "api/query", Access_Control_Request_Method="POST")
+    told(reply, 405)
+    assert not [name for name in reply.headers if name.lower().startswith("access-control")]
+
+
+def test_the_page_forbids_what_it_does_not_need(serving: Serving) -> None:
+    reply = serving.ask("GET", "")
+    policy = reply.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert reply.headers["Referrer-Policy"] == "no-referrer"
+    # The only inline script is data.
+    assert re.findall(r"<script(?![^>]*src=)[^>]*>", reply.data.decode()) == [
+        '<script type="application/json" id="data" data-id="">'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.xml", b"<TEI><text><body><p>a</body></text></TEI>", "a.xml:1: column 24: not well"),
+        ("a.xml", b'<!DOCTYPE TEI [<!ENTITY x SYSTEM "file:///etc/passwd">]><TEI>&x;</TEI>',
+         "declares the entity 'x'"),
+        ("a.txt", b"", "a.txt: there is no text in it"),
+        ("a.txt", b"PK\x03\x04\0\0", "NUL byte"),
+        ("a.txt", b"caf\xe9", "is not UTF-8"),
+        ("..%2F..%2Fa.txt", b"", "a.txt: there"),
+    ],
+)  # fmt: skip
+def test_texts_that_cannot_be_read(serving: Serving, name: str, data: bytes, message: str) -> None:
+    error = told(opened(serving, name, data), 422)
+    assert message in error
+    assert str(serving.served.folder) not in error
+
+
+def test_what_is_too_large_is_refused(serving: Serving) -> None:
+    large = b"a" * (16 * 2**20 + 1)
+    assert "more than 16777216 bytes" in told(opened(serving, "a.txt", large), 413)
+    body = json.dumps({"text": "a" * (4 * 2**20)}).encode()
+    reply = serving.ask("POST", "api/scan", body, Content_Type="application/json")
+    assert "more than 4194304 bytes" in told(reply, 413)
+
+
+def test_few_texts_are_kept(serving: Serving) -> None:
+    ids = [opened(serving, "a.txt", f"verbum {n}").json["text_id"] for n in range(8)]
+    there = {path.name for path in serving.served.folder.iterdir()}
+    assert there.isdisjoint(ids[:2])
+    assert set(ids[2:]) <= there
+    assert "not kept any more" in told(serving.post("api/scan", {"text_id": ids[0]}), 404)
+
+
+def test_a_fault_of_the_program_is_one_line(serving: Serving) -> None:
+    error = told(serving.post("api/scan", {"text": f"verbum {BREAK}"}), 500)
+    assert error == "a fault of the program; the terminal says more"
+    *found, end = scan(serving, f"{SERMON} {BREAK}")
+    assert isinstance(end, dict)
+    assert (len(found), end["status"], end["error"]) == (3, "failed", error)
+    assert scan(serving)
+
+
+def finished(all_jobs: Jobs, client: str, number: int) -> Job:
+    """A job that has found some things."""
+
+    def work(job: Job, index: object) -> "list[Found]":
+        return [Found("{}", Finding(str(n), "x")) for n in range(number)]
+
+    class Lent:
+        def __enter__(self) -> object:
+            return None
+
+        def __exit__(self, *_: object) -> None:
+            return None
+
+    job = all_jobs.start(client, "query", lambda j, i: iter(work(j, i)), Lent)  # type: ignore[arg-type]
+    while job.is_running:
+        threading.Event().wait(0.001)
+    return job
+
+
+def test_jobs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    all_jobs = Jobs()
+    many = [finished(all_jobs, str(n), 1) for n in range(14)]
+    with pytest.raises(RefusedError):
+        all_jobs.get(many[0].id)
+    assert all_jobs.get(many[-1].id) is many[-1]
+    monkeypatch.setattr(jobs, "KEPT_SECONDS", -1.0)
+    with pytest.raises(RefusedError, match="no such search any more"):
+        all_jobs.get(many[-1].id)
+
+
+def test_no_job_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_FOUND", 5)
+    job = finished(Jobs(), "a", 9)
+    assert (job.status, len(job.found)) == ("failed", 5)
+    assert "raise the threshold" in str(job.failure)
+    monkeypatch.setattr(jobs, "LARGEST_JOB", 3)
+    assert len(finished(Jobs(), "a", 5).found) == 1
+
+
+class Served:
+    """One process of `allusion-es serve`."""
+
+    def __init__(self, *more: str) -> None:
+        command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
+        assert command, "allusion-es is not installed beside this Python"
+        arguments = [command, "serve", "--port", "0", "--no-browser", *more]
+        self.process = subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+
+    def stop(self) -> str:
+        """End it as Ctrl+C does; what it said on stderr."""
+        self.process.send_signal(signal.SIGINT)
+        _, said = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, said
+        return said
+
+
+def test_the_command_answers_as_the_other_commands(run: Run, vulgate_index: LocalIndex) -> None:
+    served = Served()
+    match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", served.url)
+    assert match, served.url
+    serving = Serving(None, int(match[1]))  # type: ignore[arg-type]
+
+    def post(path: str, record: object) -> Reply:
+        sent = {"token": match[2], "Content_Type": "application/json"}
+        return serving.ask("POST", path, json.dumps(record).encode(), **sent)
+
+    paper = "sed dilectio illa supereminet omni scientiae"
+    answer = post("api/query", {"text": paper, "top": 3}).data.splitlines()[0].decode()
+    assert f"{answer}\n" == run("query", paper, "--top", "3", "--format", "json").stdout
+    text = "Audite quid dicat: gustate et videte quoniam suavis est Dominus."
+    found = post("api/scan", {"text": text}).lines
+    assert found[0]["passages"] == ["Ps.33.9"]
+    assert found[-1]["status"] == "done"
+    said = served.stop()
+    assert said.splitlines()[-1] == "stopped"
+    assert match[2] not in said
+    assert "Traceback" not in said
+
+
+def test_the_url_stays_the_same(psalm_index: str) -> None:
+    urls = []
+    for _ in range(2):
+        served = Served("--name", NAME)
+        served.stop()
+        urls.append(served.url.split("/")[3])
+    assert len(set(urls)) == 1
+
+
+def test_what_the_command_refuses(run: Run, psalm_index: str, tmp_path: Path) -> None:
+    done = run("serve", "--name", "nix", "--no-browser")
+    assert (done.returncode, done.stdout) == (7, "")
+    assert len(done.stderr.splitlines()) == 1
+    (tmp_path / "uvicorn.py").write_text('raise ModuleNotFoundError("no", name="uvicorn")\n')
+    done = run("serve", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert "install it with: pip install 'allusion-es[serve]'" in done.stderr
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from allusion_es.cli.main import run; run(['serve', '--help'])\n"
+        "print(sorted({'numpy', 'starlette', 'uvicorn'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "[]\n")

@@ -1,6 +1,7 @@
 """The command `allusion-es`: one file a command, and here what they share."""
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from allusion_es.cli import (
     scan,
     serve,
 )
-from allusion_es.core.errors import AllusionError, UsageError
+from allusion_es.core.errors import AllusionError, StorageError, UsageError
 
 app = typer.Typer(
     name="allusion-es",
@@ -55,6 +56,7 @@ app.command("compose-env")(compose_env.compose_env)
 app.command("learn")(learn.learn)
 
 _INTERRUPTED = 130
+_FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
 def _version(wanted: bool) -> None:
@@ -87,9 +89,15 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader has seen enough (`| head`); what is still to be written goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        return _complain("interrupted; nothing was changed", _INTERRUPTED)
+        _drop_stdout()
+    except OSError as error:
+        # Files have errors of their own; what is left is a redirected stdout on a full disk.
+        if error.errno not in _FULL:
+            raise
+        _drop_stdout()
+        return _complain(f"the output cannot be written ({error.strerror})", StorageError.exit_code)
+    except KeyboardInterrupt as error:
+        return _complain(str(error) or "interrupted; nothing was changed", _INTERRUPTED)
     except typer.Exit as error:
         return error.exit_code
     except Exception as error:
@@ -99,6 +107,10 @@ def run(arguments: Sequence[str]) -> int:
             raise
         return _complain(f"{message()} (see 'allusion-es --help')", UsageError.exit_code)
     return 0
+
+
+def _drop_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, status: int) -> int:

@@ -4,12 +4,16 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from allusion_es.cli.options import Name, ServerOptions, takes_server
-from allusion_es.core.errors import UsageError
+from allusion_es.core.errors import AllusionError
+
+if TYPE_CHECKING:
+    from allusion_es.cli.scan_output import Output
+    from allusion_es.cli.scanning import Job
 
 
 class Format(StrEnum):
@@ -60,7 +64,7 @@ def scan(
         ),
     ] = None,
     top: Annotated[
-        int, typer.Option("--top", "-k", help="Passages a finding, with alternatives.")
+        int, typer.Option("--top", "-k", help="Passages a finding, with alternatives: 1 to 6.")
     ] = 6,
     fast: Annotated[
         bool, typer.Option("--fast", help="Only what is clear: several times as fast.")
@@ -116,8 +120,8 @@ def scan(
     The text is read whole, with its quotations, paraphrases and allusions; each finding says how
     likely it is. Notes and apparatus of TEI files are left out.
     """
-    from allusion_es.cli.scan_output import Output, print_tables
-    from allusion_es.cli.scanning import Job, source_texts
+    from allusion_es.cli.scan_output import Output
+    from allusion_es.cli.scanning import Job
     from allusion_es.retrieval.choices import within_of
     from allusion_es.scanning.options import ScanOptions
 
@@ -128,20 +132,35 @@ def scan(
         top=top,
         within=within_of(book, testament, work),
     )
-    output = Output(format.value, tei.value, out, force=force)
-    output.check(files, resume=resume)
-    job = Job(name, server, options, workers or os.cpu_count() or 1, resume=resume)
     kind: Literal["text", "tei"] | None = None
     if input_format is not None:
         kind = "tei" if input_format is SourceKind.tei else "text"
-    for source in source_texts(files, kind, frozenset(keep or ())):
-        found = job.scan(source, output.journal(source.path))
-        if format is Format.table and out is None:
-            print_tables(source, found, job.index)
-        else:
-            output.write(source, found, job)
+    output = Output(format.value, tei.value, out, force=force)
+    output.check(files, kind, resume=resume)
+    job = Job(name, server, options, workers or os.cpu_count() or 1, resume=resume)
+    try:
+        _scan(files, kind, frozenset(keep or ()), job, output)
+    except AllusionError as error:
+        kept = job.leave()
+        raise type(error)(f"{error}; {kept}" if kept else str(error)) from error
+    except KeyboardInterrupt as error:
+        kept = job.leave()
+        raise KeyboardInterrupt(f"interrupted; {kept}" if kept else "") from error
+
+
+def _scan(
+    files: list[Path],
+    kind: Literal["text", "tei"] | None,
+    keep: frozenset[str],
+    job: "Job",
+    output: "Output",
+) -> None:
+    from allusion_es.corpora.source import read_source
+
+    for path in files:
+        source = read_source(path, kind=kind, keep=keep)
+        found = job.scan(source, output.journal(path))
+        output.write(source, found, job)
+        sys.stdout.flush()
         job.tell(source, len(found))
-        job.finish()
-    if not files:
-        raise UsageError("no file to scan; give at least one")
-    sys.stdout.flush()
+    job.finish()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allusion_es.core.errors import StorageError, UsageError
+from allusion_es.core.errors import InputError, StorageError, UsageError
 from allusion_es.corpora.findings import Finding
-from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.source import SourceKind, SourceText
 
 if TYPE_CHECKING:
     from allusion_es.cli.scanning import Job
@@ -36,20 +36,44 @@ class Output:
     folder: Path | None
     force: bool = False
 
-    def check(self, files: Sequence[Path], *, resume: bool) -> None:
-        """Refuse what would overwrite something or mix up files, before anything is done.
+    def check(self, files: Sequence[Path], kind: SourceKind | None, *, resume: bool) -> None:
+        """Refuse what cannot be written, or would overwrite something, before anything is done.
+
+        Args:
+            files: What will be scanned.
+            kind: What they are; by default each as it looks.
+            resume: Whether a stopped scan goes on.
 
         Raises:
+            InputError: A file cannot be read.
             UsageError: See the message.
         """
+        for path in files:
+            _check_readable(path)
+        if self.format == "tei" and self.tei != "separate":
+            self._check_tei(files, kind)
         if self.folder is None:
             if resume:
                 raise UsageError("--resume needs --out DIR, where what was done is kept")
+            if self.format == "html":
+                raise UsageError("--format html needs --out DIR, where the report goes")
             if len(files) > 1 and self.format != "table":
                 raise UsageError(f"{len(files)} files in one {self.format} output: give --out DIR")
             return
         if self.format == "table":
             raise UsageError("--out needs a --format for files: tsv, json, jsonld, tei or html")
+        self._check_targets(files, resume=resume)
+
+    def _check_tei(self, files: Sequence[Path], kind: SourceKind | None) -> None:
+        from allusion_es.corpora.source_plain import looks_like_tei
+
+        for path in files:
+            if kind == "text" or (kind is None and not looks_like_tei(path)):
+                raise UsageError(
+                    f"{path} is no TEI file, so no markup can go into it; use --tei separate"
+                )
+
+    def _check_targets(self, files: Sequence[Path], *, resume: bool) -> None:
         targets: dict[Path, Path] = {}
         for path in files:
             target = self._path(path)
@@ -59,10 +83,18 @@ class Output:
                     "into two folders"
                 )
             targets[target] = path
-            if target.exists() and not self.force:
+            if any(target.exists() and target.samefile(each) for each in files):
+                raise UsageError(f"{target} is a file that is read; give another --out")
+            left = self.journal(path)
+            is_left = left is not None and left.exists()
+            if is_left and not (resume or self.force):
+                raise UsageError(
+                    f"{left} is left of a scan that was stopped; give --resume to go on with it, "
+                    "or --force to begin anew"
+                )
+            # A stopped scan of several files has written some of them.
+            if target.exists() and not (self.force or (resume and is_left)):
                 raise UsageError(f"{target} exists; give --force to overwrite it")
-            if target.exists() and target.samefile(path):
-                raise UsageError(f"{target} is the file that is read; give another --out")
 
     def journal(self, path: Path) -> Path | None:
         """Where what is done is kept until a text is finished."""
@@ -77,13 +109,16 @@ class Output:
         """Write the findings of a text, whole or not at all.
 
         Raises:
-            UsageError: Findings of a plain text cannot be written as TEI into it.
+            InputError: The file has changed since it was read.
             StorageError: A file cannot be written.
         """
         from allusion_es.core.files import write_lines, writing
 
         target = None if self.folder is None else self._path(source.path)
-        if self.format == "html":
+        if self.format == "table":
+            print_table(source, found, job.index)
+        elif self.format == "html":
+            assert target is not None
             self._report(target, source, found, job)
         elif self.format == "tei" and self.tei != "separate":
             chunks = self._marked(source, found)
@@ -123,22 +158,16 @@ class Output:
         from allusion_es.corpora.tei_standoff import standoff_markup
         from allusion_es.corpora.tei_write import inline_markup, with_insertions
 
-        if source.kind != "tei":
-            raise UsageError(
-                f"{source.path} is no TEI file, so no markup can go into it; use --tei separate"
-            )
         markup = inline_markup if self.tei == "inline" else standoff_markup
         return with_insertions(source, markup(source, found))
 
     def _report(
-        self, target: Path | None, source: SourceText, found: Sequence[Finding], job: "Job"
+        self, target: Path, source: SourceText, found: Sequence[Finding], job: "Job"
     ) -> None:
         from allusion_es.reports.report import write_report
         from allusion_es.reports.scanned import scan_meta, scanned_findings
         from allusion_es.retrieval.pipeline import index_analyser
 
-        if target is None:
-            raise UsageError("--format html needs --out DIR, where the report goes")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -152,7 +181,16 @@ class Output:
         )
 
 
-def print_tables(source: SourceText, found: Sequence[Finding], index: "CandidateIndex") -> None:
+def _check_readable(path: Path) -> None:
+    """Of many files a wrong name should be told before the first is scanned, not hours later."""
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def print_table(source: SourceText, found: Sequence[Finding], index: "CandidateIndex") -> None:
     """Print the findings of a text for people."""
     from rich.table import Table
     from rich.text import Text
@@ -161,6 +199,8 @@ def print_tables(source: SourceText, found: Sequence[Finding], index: "Candidate
 
     to = console()
     to.print(Text(source.title or source.path.name, style="bold"))
+    if not found:
+        return
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("place")
     table.add_column("words", ratio=3)
@@ -169,15 +209,20 @@ def print_tables(source: SourceText, found: Sequence[Finding], index: "Candidate
     table.add_column("kind")
     table.add_column("text of the passage", ratio=3)
     for finding in found:
-        place = source.place(finding.start, finding.end)
-        where = ", ".join(filter(None, (place.section, place.page and f"p. {place.page}")))
         passage = " ".join(one.text for one in index.passages(finding.passages))
         table.add_row(
-            where or f"l. {place.line}" if place.line or where else str(finding.start),
+            Text(_place(source, finding)),
             Text(" ".join(finding.text.split())),
-            finding.reference,
+            Text(finding.reference),
             f"{finding.probability:.2f}",
             finding.kind,
             Text(passage),
         )
     to.print(table)
+
+
+def _place(source: SourceText, finding: Finding) -> str:
+    """Section, page and line, as far as the text has them; else the first character."""
+    place = source.place(finding.start, finding.end)
+    parts = (place.section, place.page and f"p. {place.page}", place.line and f"l. {place.line}")
+    return ", ".join(filter(None, parts)) or str(finding.start)

@@ -1,7 +1,7 @@
 """Doing what `allusion-es scan` asks for, one text after the other."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from allusion_es.cli.options import ServerOptions, open_candidate_index
 from allusion_es.cli.progress import progress
 from allusion_es.corpora.findings import Finding
-from allusion_es.corpora.source import SourceKind, SourceText, read_source
+from allusion_es.corpora.source import SourceText
 from allusion_es.scanning.options import ScanOptions
 
 if TYPE_CHECKING:
@@ -25,14 +25,6 @@ _SAMPLE = 20_000
 _KNOWN = 0.2
 
 
-def source_texts(
-    files: Sequence[Path], kind: SourceKind | None, keep: frozenset[str]
-) -> Iterator[SourceText]:
-    """The texts of files, read one after the other."""
-    for path in files:
-        yield read_source(path, kind=kind, keep=keep)
-
-
 class Job:
     """Scans texts with the same options.
 
@@ -45,6 +37,8 @@ class Job:
 
     Attributes:
         index: The index, opened.
+        options: What to look for.
+        scanner: What scans in this process.
     """
 
     def __init__(
@@ -59,6 +53,7 @@ class Job:
         self._workers = workers
         self._resume = resume
         self._journal: Journal | None = None
+        self._kept: list[Path] = []
 
     def scan(self, source: SourceText, journal: Path | None) -> list[Finding]:
         """All findings of a text, in its order.
@@ -68,23 +63,45 @@ class Job:
             journal: Where what is done is kept meanwhile, or None.
         """
         from allusion_es.scanning.blocks import cut
-        from allusion_es.scanning.journal import Journal, scan_key
         from allusion_es.scanning.scanner import seamless
 
         self._warn(source)
         blocks = list(cut(source.text))
-        if journal is not None:
-            key = scan_key(source, self.options, self.index.fingerprint)
-            self._journal = Journal(journal, key, resume=self._resume)
-        done = self._journal.done if self._journal else {}
-        found = dict(done)
+        kept = self._journal = None if journal is None else self._open_journal(source, journal)
+        done = dict(kept.done) if kept else {}
         missing = [block for block in blocks if block.number not in done]
         scanned = progress(self._scanned(missing), f"Scanning {source.path.name}", len(missing))
         for block, findings in scanned:
-            found[block.number] = findings
-            if self._journal is not None:
-                self._journal.add(block.number, findings)
-        return list(seamless(found[number] for number in sorted(found)))
+            done[block.number] = findings
+            if kept is not None:
+                kept.add(block.number, findings)
+        self._put_aside()
+        return list(seamless(done[number] for number in sorted(done)))
+
+    def _open_journal(self, source: SourceText, path: Path) -> "Journal":
+        from allusion_es.scanning.journal import Journal, scan_key
+
+        was_there = path.exists()
+        key = scan_key(source, self.options, self.index.fingerprint)
+        journal = Journal(path, key, resume=self._resume)
+        if self._resume and was_there and not journal.done:
+            print(
+                f"{path}: nothing in it can be used for this text, index, version and options; "
+                "begun anew",
+                file=sys.stderr,
+            )
+        return journal
+
+    def _put_aside(self) -> None:
+        """Close the journal; one in which something was done stays until all files are written."""
+        journal, self._journal = self._journal, None
+        if journal is None:
+            return
+        journal.close()
+        if journal.done:
+            self._kept.append(journal.path)
+        else:
+            journal.path.unlink(missing_ok=True)
 
     def _scanned(self, blocks: "Sequence[Block]") -> "Iterable[Scanned]":
         from allusion_es.scanning.scanner import scan_in_processes
@@ -95,10 +112,16 @@ class Job:
         return self.scanner.blocks(blocks)
 
     def finish(self) -> None:
-        """What was found is written: nothing is left to go on from."""
-        if self._journal is not None:
-            self._journal.remove()
-            self._journal = None
+        """All files are written: nothing is left to go on from."""
+        for path in self._kept:
+            path.unlink(missing_ok=True)
+
+    def leave(self) -> str:
+        """Stop before all is written; gives what to tell of what is kept, or ""."""
+        self._put_aside()
+        if not self._kept:
+            return ""
+        return f"what was done is kept in {', '.join(map(str, self._kept))}; --resume goes on"
 
     def tell(self, source: SourceText, count: int) -> None:
         """Say on stderr how many findings there are, and how far to trust them."""

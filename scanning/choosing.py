@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from allusion_es.retrieval.types import Floats
+from allusion_es.scanning.options import MOST
 from allusion_es.scanning.reading import Reading
 
-ALTERNATIVES = 5
+ALTERNATIVES = MOST - 1
 """Other passages that a finding names, at most."""
 
 LEAST_SHARE = 0.2

@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import StorageError
@@ -46,6 +45,7 @@ class Journal:
         resume: Keep what the file has for the same; otherwise it is begun anew.
 
     Attributes:
+        path: Where.
         done: The findings of each block that is done, by its number.
 
     Raises:
@@ -54,16 +54,18 @@ class Journal:
 
     def __init__(self, path: Path, key: str, *, resume: bool) -> None:
         self.path = path
-        lines = list(_sound_lines(path, key)) if resume else []
-        self.done: dict[int, list[Finding]] = dict(lines)
+        self.done: dict[int, list[Finding]] = {}
+        size = self._read(key) if resume else 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: TextIO = path.open("w", encoding="utf-8")
+            # What is sound stays where it is: a scan may be stopped again at any moment.
+            self._file = path.open("r+b" if size else "wb", buffering=0)
+            self._file.truncate(size)
+            self._file.seek(size)
         except OSError as error:
             raise _unwritten(path, error) from error
-        self._write({"key": key})
-        for number, found in lines:
-            self.add(number, found)
+        if not size:
+            self._write({"key": key})
 
     def add(self, number: int, found: list[Finding]) -> None:
         """Keep the findings of a block.
@@ -71,43 +73,51 @@ class Journal:
         Raises:
             StorageError: The file cannot be written.
         """
+        self.done[number] = found
         self._write({"block": number, "findings": [asdict(finding) for finding in found]})
-
-    def remove(self) -> None:
-        """Everything is done and written elsewhere."""
-        self.close()
-        self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Leave the file for a later scan."""
         self._file.close()
 
     def _write(self, record: dict[str, object]) -> None:
+        data = memoryview(_line(record))
         try:
-            self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
-            self._file.flush()
+            while data:
+                data = data[self._file.write(data) :]
         except OSError as error:
             raise _unwritten(self.path, error) from error
+
+    def _read(self, key: str) -> int:
+        """Take over what was kept for this key; gives the bytes up to where writing was cut off."""
+        try:
+            lines = self.path.read_bytes().splitlines(keepends=True)
+        except OSError:
+            return 0
+        head = _line({"key": key})
+        if lines[:1] != [head]:
+            return 0
+        size = len(head)
+        for line in lines[1:]:
+            try:
+                record = json.loads(line)
+                found = [_finding(one) for one in record["findings"]]
+                number = int(record["block"])
+            except (ValueError, KeyError, TypeError):
+                break
+            if not line.endswith(b"\n"):
+                break
+            self.done[number] = found
+            size += len(line)
+        return size
+
+
+def _line(record: dict[str, object]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
 def _unwritten(path: Path, error: OSError) -> StorageError:
     return StorageError(f"{path}: cannot be written ({error.strerror or error})")
-
-
-def _sound_lines(path: Path, key: str) -> Iterator[tuple[int, list[Finding]]]:
-    """What was kept for this key, up to the line at which writing was cut off."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return
-    try:
-        if not lines or json.loads(lines[0]) != {"key": key}:
-            return
-        for line in lines[1:]:
-            record = json.loads(line)
-            yield int(record["block"]), [_finding(one) for one in record["findings"]]
-    except (ValueError, KeyError, TypeError):
-        return
 
 
 def _finding(record: dict[str, Any]) -> Finding:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from allusion_es.core.errors import UsageError
 from allusion_es.retrieval.types import Within
 
+MOST = 6
+"""Passages that a finding names at most: its own and five others."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
@@ -24,7 +27,7 @@ class ScanOptions:
     threshold: float | None = None
     precision: float | None = None
     fast: bool = False
-    top: int = 6
+    top: int = MOST
     within: Within = field(default_factory=Within)
 
     def __post_init__(self) -> None:
@@ -33,5 +36,5 @@ class ScanOptions:
             raise UsageError(f"a threshold of {self.threshold:g}: give a number from 0 to 1")
         if self.threshold is not None and self.precision is not None:
             raise UsageError("--threshold and --precision say the same thing; give one of them")
-        if self.top < 1:
-            raise UsageError(f"{self.top} passages a finding: give at least 1")
+        if not 1 <= self.top <= MOST:
+            raise UsageError(f"{self.top} passages a finding: give a number from 1 to {MOST}")

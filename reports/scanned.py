@@ -31,7 +31,6 @@ def scanned_findings(
     findings: Iterable[scans.Finding],
     index: CandidateIndex,
     analyser: Analyser,
-    name: str = "",
 ) -> Iterator[Finding]:
     """One finding of a report for each of a scan, in the same order, one at a time.
 
@@ -40,8 +39,6 @@ def scanned_findings(
         findings: What was found in it.
         index: Where their passages are.
         analyser: That of the index (`retrieval.pipeline.index_analyser`).
-        name: What ids begin with, where a report has several texts; by default the file's name
-            without its suffix.
 
     Example:
         >>> import tempfile
@@ -64,7 +61,7 @@ def scanned_findings(
     work = ", ".join(filter(None, (source.author, source.title))) or source.path.name
     seen: dict[str, int] = {}
     for found in findings:
-        identifier = f"{name or source.path.stem}:{found.start}-{found.end}"
+        identifier = f"{source.path.stem}:{found.start}-{found.end}"
         seen[identifier] = times = seen.get(identifier, 0) + 1
         before, after = context(source.text, found.start, found.end)
         yield Finding(

@@ -1,14 +1,11 @@
 """What a report shows of a scan."""
 
-import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_report import data_of
 
-from allusion_es.cli.html import write_scans
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.plain import verse_passage
@@ -164,24 +161,3 @@ def test_what_the_edition_says_is_said(index: LocalIndex, tmp_path: Path) -> Non
     ]
     one, other = scanned_findings(source, findings, index, ANALYSER)
     assert (one.note, other.note) == ("The edition has here: Ps 33,9", "")
-
-
-def test_several_texts_in_one_report(
-    index: LocalIndex, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scanned = []
-    for folder in ("a", "b"):
-        path = tmp_path / folder / "sermo.txt"
-        path.parent.mkdir()
-        path.write_text("gustate et videte")
-        scanned.append((read_source(path), [finding("gustate et videte", "gustate", "Ps.33.9")]))
-    target = tmp_path / "report.html"
-    write_scans(target, scanned, index, "Scan")
-    data = data_of(target.read_text())
-    assert [each["id"] for each in data["findings"]] == ["sermo:0-7", "sermo.2:0-7"]
-    assert (data["title"], data["extent"]) == ("Allusions in 2 texts", 0)
-    assert capsys.readouterr().err == f"{target}: 2 findings in 2 texts\n"
-    write_scans(target, scanned[:1], index, "Scan")
-    data = data_of(target.read_text())
-    assert (data["title"], data["extent"]) == ("Allusions in sermo", 17)
-    assert json.dumps(data).count("Gustate et videte") == 1

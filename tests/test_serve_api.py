@@ -411,6 +411,28 @@ def test_the_command_answers_as_the_other_commands(run: Run, vulgate_index: Loca
     assert "Traceback" not in said
 
 
+def test_the_indexes_of_a_server(run: Run, tmp_path: Path, elasticsearch_url_any: str) -> None:
+    table = tmp_path / "oratio.tsv"
+    table.write_text("id\ttext\na\tPater noster\nb\tpanem nostrum da nobis\nc\tfiat voluntas\n")
+    place = ("--es", elasticsearch_url_any)
+    done = run("index", str(table), "--no-vectors", "--no-learned-links", *place)
+    assert done.returncode == 0, done.stderr
+    served = Served("--name", "oratio", *place)
+    _, _, host, token, _ = served.url.split("/")
+    serving = Serving(None, int(host.rpartition(":")[2]))  # type: ignore[arg-type]
+    rows = serving.ask("GET", "api/indexes", token=token).json["indexes"]
+    assert ("oratio", 3) in {(row["name"], row["passages"]) for row in rows}
+    assert {row["where"] for row in rows} == {elasticsearch_url_any}
+    details = serving.ask("GET", "api/indexes/oratio", token=token).json
+    assert (details["books"], details["testaments"]) == ([], [])
+    asked = json.dumps({"text": "da panem", "rerank": "tfidf"}).encode()
+    sent = {"token": token, "Content_Type": "application/json"}
+    answer = serving.ask("POST", "api/query", asked, **sent).data.decode().splitlines()[0]
+    asked_there = ("--name", "oratio", "--rerank", "tfidf", "--format", "json", *place)
+    assert f"{answer}\n" == run("query", "da panem", *asked_there).stdout
+    served.stop()
+
+
 def test_the_url_stays_the_same(psalm_index: str) -> None:
     urls = []
     for _ in range(2):

@@ -1,6 +1,7 @@
 """The methods that there are, with what people should know of each."""
 
 import inspect
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -9,11 +10,14 @@ from allusion_es.core.parameters import parameters_of
 from allusion_es.core.plugins import load_plugin, plugins
 from allusion_es.retrieval import generators, reranking
 from allusion_es.retrieval.choices import STAGES
+from allusion_es.scanning.model import MODELS, calibration
 
 
 @cache
 def method_rows() -> dict[str, Any]:
     """First stages and rerankers: name, description, parameters with their defaults.
+
+    Of scans: what each of their models does at which threshold, as it was measured.
 
     Example:
         >>> [row["name"] for row in method_rows()["first_stages"]][:2]
@@ -30,6 +34,16 @@ def method_rows() -> dict[str, Any]:
             {"name": "none", "description": "The order of the first stage."},
             *_rows(reranking.GROUP),
         ],
+        "scans": [_scan_row(name) for name in MODELS],
+    }
+
+
+def _scan_row(name: str) -> dict[str, Any]:
+    model = calibration(name)
+    return {
+        "name": name,
+        "threshold": model.threshold,
+        "measured": [asdict(point) for point in model.points],
     }
 
 

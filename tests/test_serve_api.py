@@ -68,6 +68,8 @@ def test_what_there_is(serving: Serving) -> None:
     rows = {row["name"]: row for row in methods["rerankers"]}
     assert rows["none"]["description"]
     assert rows["soft-cosine"]["parameters"]["power"] == 5
+    for row in methods["scans"]:
+        assert row["threshold"] in {point["threshold"] for point in row["measured"]}
     assert told(serving.ask("GET", "api/indexes/nix"), 404).startswith("there is no index 'nix'")
 
 

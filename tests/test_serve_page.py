@@ -313,6 +313,24 @@ def test_nothing_shuts_out_users(page: Page, axe: str) -> None:
         page.run("localStorage.clear()")
 
 
+def test_it_says_what_a_threshold_gives(page: Page, serving: Serving) -> None:
+    page.at("#how > summary").click()
+    models = {row["name"]: row for row in serving.ask("GET", "api/methods").json["scans"]}
+
+    def expected(name: str, threshold: float) -> str:
+        (point,) = (p for p in models[name]["measured"] if p["threshold"] == threshold)
+        return f"at {threshold:g}: {round(100 * point['precision'])} of 100 findings are right"
+
+    name = "default" if serving.ask("GET", "api/indexes/psalmi").json["citations"] else "words"
+    page.wait(lambda: expected(name, models[name]["threshold"]) in page.at("#measured").text)
+    page.at("#fast").click()
+    assert expected("fast", models["fast"]["threshold"]) in page.at("#measured").text
+    page.at("#threshold").send_keys("0.7")
+    assert expected("fast", 0.7) in page.at("#measured").text
+    page.search(SERMON)
+    page.told("Done: 2 findings.")
+
+
 def test_the_example_is_one(page: Page) -> None:
     page.at("#example").click()
     text = page.at("#text").get_attribute("value") or ""

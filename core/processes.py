@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -48,17 +49,20 @@ def in_processes(
         try:
             while True:
                 for piece in islice(remaining, _AHEAD * workers - len(waiting)):
-                    waiting[pool.submit(_do, piece)] = piece
+                    with _without_interrupts():
+                        waiting[pool.submit(_do, piece)] = piece
                 if not waiting:
                     return
                 for done in wait(waiting, return_when=FIRST_COMPLETED).done:
                     yield waiting.pop(done), done.result()
-        except BrokenProcessPool as error:
-            raise AllusionError(
-                f"a process ended before its work was done (out of memory?); {advice}"
-            ) from error
-        finally:
+        except BaseException as error:
+            # What is being done may take long, and nobody waits for it any more.
             pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, BrokenProcessPool):
+                raise AllusionError(
+                    f"a process ended before its work was done (out of memory?); {advice}"
+                ) from error
+            raise
 
 
 @contextlib.contextmanager
@@ -73,12 +77,29 @@ def _environment(*names: str) -> Iterator[None]:
             del os.environ[name]
 
 
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back in this process; for good in those that are started meanwhile.
+
+    The parent gets it as soon as this ends and lets its workers go, which else would each tell of
+    it, some before any line of this module is run.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 _work: Callable[[Any], Any] | None = None
 
 
 def _start(start: Callable[[], Callable[[Any], Any]]) -> None:
     global _work
-    # Ctrl-C is for the parent, which then lets its workers go.
+    # Where it could not be held back from the start.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _work = start()

@@ -62,7 +62,7 @@ def serve(
             print(f"index {name!r}: {size} passages; Ctrl+C stops", file=sys.stderr)
             if browser:
                 _open(url)
-            answer(application(served), listener)
+            answer(application(served), listener, served.jobs.close)
         print("stopped", file=sys.stderr)
 
 

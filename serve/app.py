@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -54,6 +54,7 @@ class Served:
         folder: A folder of its own, for texts.
         scan: What reads a text for allusions.
         token: What URLs begin with.
+        jobs: The searches; close them when the server ends.
     """
 
     place: IndexPlace
@@ -61,6 +62,7 @@ class Served:
     folder: Path
     scan: Scan
     token: str
+    jobs: Jobs = field(default_factory=Jobs)
 
 
 def application(served: Served) -> ASGIApp:
@@ -93,7 +95,7 @@ class _Api:
         self._served = served
         self._shelf = Shelf(served.place)
         self._texts = Texts(served.folder)
-        self._jobs = Jobs()
+        self._jobs = served.jobs
 
     def indexes(self, request: Request) -> Response:
         rows = [asdict(row) for row in self._served.place.rows()]
@@ -119,7 +121,7 @@ class _Api:
         def start() -> Job:
             return self._start(request, "query", query_work(asked), asked.where.index)
 
-        return await _streamed(start, asked.where.view, key)
+        return await self._streamed(start, asked.where.view, key)
 
     async def scan(self, request: Request) -> JobStream:
         record = await json_record(request, LARGEST_REQUEST)
@@ -131,7 +133,7 @@ class _Api:
             return self._start(request, "scan", work, asked.where.index, text)
 
         what = (asked.where, asked.text, asked.text_id, asked.threshold, asked.fast)
-        return await _streamed(start, asked.where.view, report_id(*what))
+        return await self._streamed(start, asked.where.view, report_id(*what))
 
     def job(self, request: Request) -> Response:
         return JSONResponse(self._jobs.get(request.path_params["job"]).row())
@@ -162,6 +164,14 @@ class _Api:
             raise RefusedError(400, f"Allusion-Client: at most {_LONGEST_CLIENT} characters")
         return self._jobs.start(client, kind, work, lambda: self._shelf.lend(index), text)
 
+    async def _streamed(self, start: Callable[[], Job], view: str, key: str) -> JobStream:
+        """A search's growing answer; what is wrong with it from the beginning is said instead."""
+        job = await run_in_threadpool(start)
+        await run_in_threadpool(job.wait_begun)
+        if job.failure is not None and not job.found:
+            raise job.failure
+        return JobStream(job, self._jobs, view, key)
+
     def _add_text(self, name: str, data: bytes) -> StoredText:
         return self._texts.add(secrets.token_hex(8), name, data)
 
@@ -180,15 +190,6 @@ class _Api:
         if text is None:
             raise RefusedError(404, "this text is not kept any more; open it again")
         return text
-
-
-async def _streamed(start: Callable[[], Job], view: str, key: str) -> JobStream:
-    """The growing answer of a search; what is wrong with it from the beginning is said instead."""
-    job = await run_in_threadpool(start)
-    await run_in_threadpool(job.wait_begun)
-    if job.failure is not None and not job.found:
-        raise job.failure
-    return JobStream(job, view, key)
 
 
 def _text_row(text: StoredText) -> dict[str, Any]:

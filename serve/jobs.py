@@ -150,6 +150,9 @@ Lend = Callable[[], AbstractContextManager[CandidateIndex]]
 class Jobs:
     """The searches of all clients.
 
+    Attributes:
+        closed: Whether the server is about to end.
+
     Example:
         >>> from contextlib import nullcontext
         >>> from allusion_es.retrieval.memory import index_texts
@@ -166,6 +169,7 @@ class Jobs:
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
+        self.closed = False
 
     def start(
         self,
@@ -211,8 +215,9 @@ class Jobs:
             job.seen = time.monotonic()
             return job
 
-    def stop_all(self) -> None:
-        """Tell all to stop."""
+    def close(self) -> None:
+        """Tell all to stop, since the server is about to end."""
+        self.closed = True
         for job in list(self._jobs.values()):
             job.stop()
 

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from allusion_es.reports.report import ReportRows, meta_row
 from allusion_es.serve.downloads import formats_of, report_meta
-from allusion_es.serve.jobs import Job
+from allusion_es.serve.jobs import Job, Jobs
 
 _LOOK_SECONDS = 0.05
 _PROGRESS_SECONDS = 0.5
@@ -24,12 +24,13 @@ class JobStream:
 
     Args:
         job: The search.
+        jobs: All searches; the answer breaks off when they are closed.
         view: `lines` or `report`.
         report_id: What readers' marks go by, in the view `report`.
     """
 
-    def __init__(self, job: Job, view: str, report_id: str = "") -> None:
-        self._job = job
+    def __init__(self, job: Job, jobs: Jobs, view: str, report_id: str = "") -> None:
+        self._job, self._jobs = job, jobs
         self._lines = _ReportLines(job, report_id) if view == "report" else _PlainLines(job)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,6 +62,9 @@ class JobStream:
                 body = "".join(f"{_line(line)}\n" for line in lines).encode()
                 await send({"type": "http.response.body", "body": body, "more_body": is_running})
             if not is_running:
+                return
+            if self._jobs.closed:
+                await send({"type": "http.response.body", "body": b""})
                 return
             await asyncio.sleep(_LOOK_SECONDS)
 

@@ -165,11 +165,13 @@ class Serving:
         sent = {"Content_Type": "application/json", **headers}
         return self.ask("POST", path, json.dumps(record).encode(), **sent)
 
-    def begin(self, path: str, record: object, client: str) -> tuple[socket.socket, str]:
+    def begin(
+        self, path: str, record: object, client: str, token: str = TOKEN
+    ) -> tuple[socket.socket, str]:
         """Send JSON, and read no more than the beginning of the answer: the job's id."""
         body = json.dumps(record).encode()
         head = (
-            f"POST /{TOKEN}/{path} HTTP/1.1\r\nHost: localhost\r\nAllusion-Client: {client}\r\n"
+            f"POST /{token}/{path} HTTP/1.1\r\nHost: localhost\r\nAllusion-Client: {client}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=30)

@@ -6,6 +6,7 @@ import ipaddress
 import os
 import secrets
 import socket
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,13 +111,26 @@ def is_loopback(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
-def serve(app: "ASGIApp", listener: socket.socket) -> None:
+def serve(
+    app: "ASGIApp", listener: socket.socket, at_end: Callable[[], None] | None = None
+) -> None:
     """Answer requests until the process is interrupted.
+
+    Args:
+        app: What answers.
+        listener: See `listen`.
+        at_end: Called before what is still being answered is waited for.
 
     Raises:
         KeyboardInterrupt: It was.
     """
     import uvicorn
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            if at_end is not None:
+                at_end()
+            await super().shutdown(sockets)
 
     config = uvicorn.Config(
         app,
@@ -130,4 +144,4 @@ def serve(app: "ASGIApp", listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=3,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    Server(config).run(sockets=[listener])

@@ -159,5 +159,16 @@ def _sequence(one: Choice, other: Choice, follows: Follows) -> Choice | None:
         first=min(one.first, other.first),
         last=max(one.last, other.last),
         passages=passages,
-        others=(*one.others, *other.others)[:ALTERNATIVES],
+        others=_united(one, other, passages),
     )
+
+
+def _united(one: Choice, other: Choice, passages: tuple[int, ...]) -> tuple[Choice, ...]:
+    """The alternatives of both, best first; each passage once, and none of the sequence itself."""
+    taken = set(passages)
+    united: list[Choice] = []
+    for choice in sorted((*one.others, *other.others), key=lambda choice: -choice.log_odds):
+        if taken.isdisjoint(choice.passages):
+            taken.update(choice.passages)
+            united.append(choice)
+    return tuple(united[:ALTERNATIVES])

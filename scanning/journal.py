@@ -10,6 +10,7 @@ from allusion_es.core.code import code_hash
 from allusion_es.core.errors import StorageError
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.source import SourceText
+from allusion_es.scanning.model import calibration_hash
 from allusion_es.scanning.options import ScanOptions
 
 SUFFIX = ".scan"
@@ -32,7 +33,7 @@ def scan_key(source: SourceText, options: ScanOptions, fingerprint: str) -> str:
         sorted(within.books), sorted(within.testaments), sorted(within.works),
     ]  # fmt: skip
     text = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
-    what = json.dumps([code_hash(*_PARTS), text, chosen, fingerprint])
+    what = json.dumps([code_hash(*_PARTS), calibration_hash(), text, chosen, fingerprint])
     return hashlib.sha256(what.encode()).hexdigest()
 
 

@@ -1,5 +1,6 @@
 """How likely a segment alludes to its passage: a logistic model of its features, in a file."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -98,6 +99,11 @@ def calibration(name: str) -> Calibration:
         name: One of `MODELS`.
     """
     return parse_calibration(_shipped(), name)
+
+
+def calibration_hash() -> str:
+    """A hash of the file with the fitted models, which is no code but changes findings too."""
+    return hashlib.sha256((files("allusion_es.scanning") / _FILE).read_bytes()).hexdigest()
 
 
 def parse_calibration(data: Mapping[str, object], name: str) -> Calibration:

@@ -106,11 +106,12 @@ def place_label(place: Place) -> str:
 
     Example:
         >>> place_label(Place("12", "3", "1.4", "", 0, 1))
-        '1.4, page 12, line 3'
+        'section 1.4, page 12, line 3'
     """
     page = f"page {place.page}" if place.page else ""
     line = f"line {place.line}" if place.line else ""
-    return ", ".join(filter(None, (place.section, page, line)))
+    section = f"section {place.section}" if place.section else ""
+    return ", ".join(filter(None, (section, page, line)))
 
 
 def context(text: str, start: int, end: int, most: int = CONTEXT) -> tuple[str, str]:

@@ -13,15 +13,20 @@ import pytest
 from conftest import Run
 from serve_fixtures import BREAK, NAME, WAIT, Reply, Serving, stand_in
 
+from allusion_es.cli.options import ServerOptions
+from allusion_es.cli.serve import _Place
+from allusion_es.core.errors import InputError
 from allusion_es.corpora.findings import json_line
+from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import read_source
 from allusion_es.reports.answer_lines import answer_json
 from allusion_es.reports.finding import Finding
-from allusion_es.retrieval.library import Library
+from allusion_es.retrieval.library import BuildOptions, Library
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.serve import jobs
 from allusion_es.serve.asked import scan_asked
+from allusion_es.serve.indexes import Shelf
 from allusion_es.serve.jobs import Found, Job, Jobs
 from allusion_es.web.guard import RefusedError
 
@@ -367,6 +372,34 @@ def test_no_job_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "raise the threshold" in str(job.failure)
     monkeypatch.setattr(jobs, "LARGEST_JOB", 3)
     assert len(finished(Jobs(), "a", 5).found) == 1
+
+
+def test_an_index_that_is_built_again_is_opened_again(library: Library) -> None:
+    shelf = Shelf(_Place(ServerOptions(None)))
+
+    def build(text: str) -> None:
+        passages = [Passage("a", text), Passage("b", "verbum")]
+        library.build("again", passages, BuildOptions(vectors=False, learned_links=False))
+
+    build("Pater noster")
+    with shelf.lend("again") as first, shelf.lend("again") as other:
+        assert first is not other
+    with shelf.lend("again") as same:
+        assert same is first or same is other
+        assert same.passages(["a"])[0].text == "Pater noster"
+    build("panem nostrum")
+    with shelf.lend("again") as new:
+        assert new.passages(["a"])[0].text == "panem nostrum"
+    # What failed is not lent again.
+    with pytest.raises(InputError), shelf.lend("again") as failed:
+        raise InputError("as the test asked for")
+    with shelf.lend("again") as fresh:
+        assert fresh is not failed
+    assert [row.name for row in shelf.place.rows() if row.name == "again"] == ["again"]
+    (library.folder / "indexes" / "broken.idx").write_bytes(b"x")
+    (row,) = (row for row in shelf.place.rows() if row.name == "broken")
+    (library.folder / "indexes" / "broken.idx").unlink()
+    assert "broken" in row.problem
 
 
 class Served:

@@ -9,7 +9,10 @@
     --seed N          same links and seed: same file
     --about KEY=TEXT  something to write into the file, such as where the links come from
 
-A table of translations (IBM model 1) is written beside the vectors, `OUT.translations`.
+Beside the vectors are written a table of translations (IBM model 1), `OUT.translations`, and the
+words that are known to cite each passage, `OUT.expansion`.
+
+    --keep-vectors    the vectors are there; make only what lies beside them
 
 Each line of a file has `text` and `relevant` (ids of passages), and may have `before`, `after`,
 `title`, `author` and `source`. The index `vulgate` must have been built.
@@ -23,13 +26,16 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from allusion_es.cli.progress import progress
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.language.citation_file import save_citation_vectors
 from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.citing_words import SUFFIX, save_citing_words
 from allusion_es.language.translations import save_translations
 from allusion_es.learning.about import about
+from allusion_es.learning.count import count_citing_words
 from allusion_es.learning.leaks import without_leaks
 from allusion_es.learning.links import KnownLink, LearningCollection, known_links, read_collection
 from allusion_es.learning.prune import prune
@@ -79,6 +85,40 @@ def tell(
         print(f"{name:16} {group:18} {figures.queries:5} {method:12} {values}", flush=True)
 
 
+def vectors_from(
+    learned: Sequence[KnownLink],
+    collection: LearningCollection,
+    books: Library,
+    options: argparse.Namespace,
+    more: dict[str, str],
+) -> str:
+    """Train vectors, write them, and give their name."""
+    started = time.monotonic()
+    whole = train(
+        learned, collection, books.vectors(), Training(seed=options.seed), progress=progress
+    )
+    seconds = time.monotonic() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    table = prune(whole, options.rows, learned, collection) if options.rows else whole
+    print(f"{seconds:.0f} s, {peak:.0f} MB, {len(whole.keys)} rows, {len(table.keys)} kept")
+    facts = about(learned, collection, books.open().name, Training(seed=options.seed), more)
+    name = save_citation_vectors(options.out, table, index_analyser(books.open()).settings, facts)
+    print(f"{options.out}: {name}, {options.out.stat().st_size} bytes")
+    return name
+
+
+def beside(
+    path: Path, learned: Sequence[KnownLink], collection: LearningCollection, facts: dict[str, Any]
+) -> None:
+    """Write what lies beside vectors."""
+    settings = CitationVectors(path).settings
+    translations, words = path.with_suffix(TRANSLATIONS), path.with_suffix(SUFFIX)
+    save_translations(translations, learn_translations(learned, collection), settings, facts)
+    save_citing_words(words, count_citing_words(learned, collection), settings, facts)
+    for file in (translations, words):
+        print(f"{file}: {file.stat().st_size} bytes")
+
+
 def main() -> None:
     options = parsed(sys.argv[1:])
     books = Library()
@@ -93,23 +133,12 @@ def main() -> None:
     held_out = [link for links in tests.values() for link in links]
     learned = without_leaks(links, held_out, collection) if held_out else links
     print(f"{len(links)} links, {len(learned)} without leaks; unknown ids: {len(missing)}")
-    started = time.monotonic()
-    whole = train(
-        learned, collection, books.vectors(), Training(seed=options.seed), progress=progress
-    )
-    seconds = time.monotonic() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    table = prune(whole, options.rows, learned, collection) if options.rows else whole
-    print(f"{seconds:.0f} s, {peak:.0f} MB, {len(whole.keys)} rows, {len(table.keys)} kept")
     more = dict(text.split("=", 1) for text in options.about)
-    facts = about(learned, collection, index.name, Training(seed=options.seed), more)
-    name = save_citation_vectors(options.out, table, analyser.settings, facts)
-    print(f"{options.out}: {name}, {options.out.stat().st_size} bytes")
-    translations = options.out.with_suffix(TRANSLATIONS)
-    entries = learn_translations(learned, collection)
-    facts = {"links": len(learned), "vectors": name, **more}
-    save_translations(translations, entries, analyser.settings, facts)
-    print(f"{translations}: {translations.stat().st_size} bytes")
+    if options.keep_vectors:
+        name = CitationVectors(options.out).name
+    else:
+        name = vectors_from(learned, collection, books, options, more)
+    beside(options.out, learned, collection, {"links": len(learned), "vectors": name, **more})
     if tests:
         print(f"{'':53}   MRR   P@10   P@20  R@100  R@1000")
         vectors = CitationVectors(options.out)
@@ -125,6 +154,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--test", type=Path, action="append", default=[])
     parser.add_argument("--rows", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep-vectors", action="store_true")
     parser.add_argument("--about", action="append", default=[])
     return parser.parse_args(arguments)
 

@@ -91,10 +91,11 @@ def build_es_index(
             vectors.dimension if vectors else 0,
             knn if vectors or citations else "",
             citations.dimension if citations else 0,
+            frozenset({"ngrams", "expansion"} if citations else {"ngrams"}),
         )
         try:
             _create(server, proper, meta, shards, replicas)
-            documents = passage_documents(spool.read(), spool.fields, vectors, citations)
+            documents = passage_documents(spool, vectors, citations)
             _fill(server, proper, spool, progress(documents, "Indexing", len(spool)))
             _check_counts(server, proper, spool)
             _make_current(server, name, proper)

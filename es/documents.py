@@ -3,9 +3,11 @@
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from allusion_es.es.connection import encode
-from allusion_es.es.meta import PASSAGE_FIELDS
+from allusion_es.es.meta import NGRAM, PASSAGE_FIELDS
+from allusion_es.language.word_parts import all_grams
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.types import Field
 
@@ -17,6 +19,7 @@ def describe(analysed: AnalysedPassage) -> bytes:
     content["length"] = len(tokens)
     content["words"] = pack_words(tokens, lemmas)
     content["token"], content["lemma"] = " ".join(tokens), " ".join(lemmas)
+    content[NGRAM] = " ".join(gram for token in tokens for gram in _grams(token))
     content["token_frequencies"] = _frequencies(tokens)
     content["lemma_frequencies"] = _frequencies(lemmas)
     return encode(content)
@@ -51,6 +54,16 @@ def unpack_words(packed: str) -> tuple[str, str]:
     return tokens, lemmas
 
 
+def feature_name(lemma: str) -> str:
+    """How a lemma is named in an expansion: servers take a dot for the end of a field's name.
+
+    Example:
+        >>> feature_name("deus"), feature_name("d.")
+        ('deus', 'd|')
+    """
+    return lemma.replace(".", "|")
+
+
 def term_id(field: Field, word: str) -> str:
     """The id of the document with the statistics of a word.
 
@@ -59,6 +72,11 @@ def term_id(field: Field, word: str) -> str:
         'lemma:deus'
     """
     return f"{field}:{word}"
+
+
+@lru_cache(maxsize=1 << 17)  # texts repeat their words
+def _grams(token: str) -> tuple[str, ...]:
+    return tuple(all_grams(token))
 
 
 def _frequencies(words: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from allusion_es.es.lookups import Lookups, Term
 from allusion_es.es.queries import (
     bm25_query,
     cosines,
+    expansion_query,
     ids_body,
     knn_query,
     search_body,
@@ -22,6 +23,7 @@ from allusion_es.es.queries import (
 )
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import NoVectors, WordVectors, kept_vectors
+from allusion_es.retrieval.parts import Part, need
 from allusion_es.retrieval.texts import CodedTexts, code_texts
 from allusion_es.retrieval.types import (
     FIELDS,
@@ -92,6 +94,11 @@ class ElasticsearchIndex:
     def __len__(self) -> int:
         """How many passages it holds."""
         return self._meta.passages
+
+    @property
+    def parts(self) -> frozenset[Part]:
+        """See `CandidateIndex.parts`."""
+        return self._meta.parts
 
     @cached_property
     def vectors(self) -> WordVectors | None:
@@ -170,15 +177,7 @@ class ElasticsearchIndex:
                 f"{len(request.words)} distinct words are more than the {MAX_WORDS} that one "
                 "search takes; ask for fewer"
             )
-        if request.kind == "citations" and not self._meta.citation_dimension:
-            raise UsageError(
-                f"index {self.name!r} has no citation vectors; rebuild it without "
-                "--no-learned-links"
-            )
-        if request.kind == "knn" and not self._meta.dimension:
-            raise UsageError(
-                f"index {self.name!r} has no word vectors; rebuild it without --no-vectors"
-            )
+        need(request.kind, self.parts, self.name)
 
     def _bodies(self, requests: Sequence[SearchRequest]) -> list[dict[str, Any] | None]:
         """One search body a request, None where nothing can be found."""
@@ -197,7 +196,7 @@ class ElasticsearchIndex:
             return knn_query(request, self.max_candidates)
         if request.kind == "tfidf":
             return tfidf_query(request, terms, self._meta.extents[request.field].passages)
-        return bm25_query(request)
+        return expansion_query(request) if request.kind == "expansion" else bm25_query(request)
 
 
 def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from allusion_es.es.meta import CITATION_VECTOR, Meta
+from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, Meta
 from allusion_es.retrieval.types import FIELDS
 
 # Folders lie side by side in the checkout and where they are installed.
@@ -35,5 +35,7 @@ def passages_body(meta: Meta, shards: int, replicas: int) -> dict[str, Any]:
         properties[CITATION_VECTOR] |= options
     else:
         del properties[CITATION_VECTOR]
+    if "expansion" not in meta.parts:
+        del properties[EXPANSION]
     body["mappings"]["_meta"] = meta.to_json()
     return body

@@ -5,16 +5,23 @@ from typing import Any
 
 from allusion_es.core.errors import IndexDamagedError
 from allusion_es.retrieval.index import IndexSettings
+from allusion_es.retrieval.parts import Part
 from allusion_es.retrieval.types import FIELDS, Field
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever indexes change in a way that older programs cannot read."""
 
-READABLE = (1, FORMAT)
-"""Formats that this program reads; 1 has no citation vectors."""
+READABLE = (1, 2, FORMAT)
+"""Formats that this program reads; 1 has no citation vectors, 2 no n-grams and parallels."""
 
 CITATION_VECTOR = "citation_vector"
 """The field that holds a passage's citation vector."""
+
+EXPANSION = "expansion"
+"""The field that holds a passage's expansion."""
+
+NGRAM = "ngram"
+"""The field that holds the sequences of letters of a passage's tokens."""
 
 KEY = "allusion_es"
 """Where in `_meta` it stands, so that others can keep notes there too."""
@@ -65,6 +72,7 @@ class Meta:
         dimension: Length of its vectors, 0 where it has none.
         knn: How its vectors are searched: `flat` exactly, `hnsw` approximately.
         citation_dimension: Length of its citation vectors, 0 where it has none.
+        more: What else it has.
     """
 
     name: str
@@ -75,6 +83,13 @@ class Meta:
     dimension: int
     knn: str
     citation_dimension: int = 0
+    more: frozenset[Part] = frozenset()
+
+    @property
+    def parts(self) -> frozenset[Part]:
+        """See `CandidateIndex.parts`."""
+        vectors: dict[Part, int] = {"knn": self.dimension, "citations": self.citation_dimension}
+        return self.more | {part for part, dimension in vectors.items() if dimension}
 
     def to_json(self) -> dict[str, Any]:
         """As a mapping's `_meta`."""
@@ -92,6 +107,7 @@ class Meta:
             "dimension": self.dimension,
             "knn": self.knn,
             "citation_dimension": self.citation_dimension,
+            "more": sorted(self.more),
         }
         return {KEY: content}
 
@@ -122,6 +138,7 @@ class Meta:
                 int(content["dimension"]),
                 str(content["knn"]),
                 int(content.get("citation_dimension", 0)),
+                frozenset(content.get("more", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise IndexDamagedError(

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from allusion_es.es.documents import frequency_words
+from allusion_es.es.documents import feature_name, frequency_words
 from allusion_es.es.lookups import Term
-from allusion_es.es.meta import CITATION_VECTOR
+from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, NGRAM
 from allusion_es.es.spool import MAX_WORD
 from allusion_es.retrieval.byte_vectors import byte_vector
 from allusion_es.retrieval.types import Field, Floats, SearchRequest, Within
@@ -56,10 +56,19 @@ def bm25_query(request: SearchRequest) -> dict[str, Any] | None:
 
     None where there is no word that an index can have.
     """
+    field = NGRAM if request.kind == "ngrams" else request.field
     clauses = [
-        _term(request.field, word, count)
-        for word, count in request.words.items()
-        if len(word) <= MAX_WORD
+        _term(field, word, count) for word, count in request.words.items() if len(word) <= MAX_WORD
+    ]
+    return {"query": _any_of(clauses, request.within)} if clauses else None
+
+
+def expansion_query(request: SearchRequest) -> dict[str, Any] | None:
+    """Sum of the weights of lemmas in expansions; None where there is none to search for."""
+    clauses = [
+        _term(EXPANSION, feature_name(word), weight)
+        for word, weight in request.words.items()
+        if word and len(word) <= MAX_WORD
     ]
     return {"query": _any_of(clauses, request.within)} if clauses else None
 

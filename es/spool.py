@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -139,6 +139,11 @@ class Spool:
     def __len__(self) -> int:
         """How many passages it holds."""
         return len(self._ids)
+
+    @property
+    def ids(self) -> Set[str]:
+        """Ids of all passages."""
+        return self._ids
 
     def fill(self, passages: Iterable[AnalysedPassage]) -> None:
         """Take in all passages.

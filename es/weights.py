@@ -1,6 +1,6 @@
 """The documents that are sent to the server: descriptions completed with weights and vectors."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
-from allusion_es.es.documents import term_id
-from allusion_es.es.meta import CITATION_VECTOR
-from allusion_es.es.spool import FieldTerms, SpooledBatch, SpooledWords
+from allusion_es.es.documents import feature_name, term_id
+from allusion_es.es.meta import CITATION_VECTOR, EXPANSION
+from allusion_es.es.spool import FieldTerms, Spool, SpooledBatch, SpooledWords
 from allusion_es.language.citation_file import to_bytes
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
 from allusion_es.language.word_parts import Word
+from allusion_es.retrieval.expansion import ExpansionMaker, bit_weights
 from allusion_es.retrieval.types import FIELDS, Field, Floats
 from allusion_es.retrieval.weighting import idf
 
@@ -24,23 +25,19 @@ number holds those up to this exactly, and their scale means nothing to a cosine
 
 
 def passage_documents(
-    spooled: Iterable[SpooledBatch],
-    fields: Mapping[Field, FieldTerms],
-    vectors: WordVectors | None,
-    citations: CitationVectors | None,
+    spool: Spool, vectors: WordVectors | None, citations: CitationVectors | None
 ) -> Iterator[Document]:
     """One document for each passage; see `mappings/passages.json`."""
+    fields = spool.fields
     idfs = {field: idf(terms.df, terms.passages) for field, terms in fields.items()}
     table = _Table(fields, vectors)
-    texts = _Texts(fields)
-    for batch in spooled:
+    cited = _Citations(spool, citations) if citations else None
+    for batch in spool.read():
         norms = {field: _norms(batch.fields[field], idfs[field]).tolist() for field in FIELDS}
         means = {field: table.means(field, batch.fields[field]) for field in FIELDS}
-        cited = _citation_vectors(citations, texts.of(batch) if citations else [])
+        learned = cited.of(batch) if cited else [{} for _ in batch.ids]
         for number, identifier in enumerate(batch.ids):
-            added: dict[str, object] = {}
-            if cited and any(cited[number]):
-                added[CITATION_VECTOR] = cited[number]
+            added = learned[number]
             for field in FIELDS:
                 added[f"{field}_norm"] = norms[field][number]
                 mean = means[field][number]
@@ -49,6 +46,37 @@ def passage_documents(
                     added[f"{field}_vector"] = mean
             # Both are encoded objects: the end of one and the begin of the other make a comma.
             yield identifier, batch.descriptions[number][:-1] + b"," + encode(added)[1:]
+
+
+class _Citations:
+    """Citation vectors and expansions of spooled passages."""
+
+    def __init__(self, spool: Spool, vectors: CitationVectors) -> None:
+        self._vectors = vectors
+        self._texts = _Texts(spool.fields)
+        terms = spool.fields["lemma"]
+        both = zip(terms.numbers, terms.df.tolist(), terms.cf.tolist(), strict=True)
+        counts = {word: (df, cf) for word, df, cf in both}
+        self._maker = ExpansionMaker(vectors, spool.ids, counts, terms.passages)
+        self._names = [feature_name(word) for word in self._maker.words]
+
+    def of(self, batch: SpooledBatch) -> list[dict[str, object]]:
+        """What each passage's document has of these."""
+        texts = self._texts.of(batch)
+        vectors = to_bytes(self._vectors.text_vectors(texts))[0]
+        expanded = self._maker.expand(batch.ids, texts, vectors)
+        words = [self._names[code] for code in expanded.codes.tolist()]
+        entries = list(zip(words, bit_weights(expanded.bits).tolist(), strict=True))
+        found: list[dict[str, object]] = []
+        for vector, (start, end) in zip(
+            vectors.tolist(), pairwise(expanded.offsets.tolist()), strict=True
+        ):
+            both = (
+                (CITATION_VECTOR, vector if any(vector) else None),
+                (EXPANSION, dict(entries[start:end])),
+            )
+            found.append({name: value for name, value in both if value})
+        return found
 
 
 class _Texts:
@@ -66,16 +94,6 @@ class _Texts:
         both = list(zip(tokens, lemmas, strict=True))
         ends = np.cumsum(batch.fields["token"].lengths).tolist()
         return [both[start:end] for start, end in pairwise([0, *ends])]
-
-
-def _citation_vectors(
-    citations: CitationVectors | None, texts: list[list[Word]]
-) -> list[list[int]]:
-    """The passages' vectors with one byte a number; zeros where there is none."""
-    if citations is None:
-        return []
-    numbers: list[list[int]] = to_bytes(citations.text_vectors(texts))[0].tolist()
-    return numbers
 
 
 def term_documents(fields: Mapping[Field, FieldTerms]) -> Iterator[Document]:

@@ -16,7 +16,7 @@ LEMMA_WEIGHT = 1.0
 GRAMS_WEIGHT = 0.6
 """Of all grams together, if they were at right angles."""
 
-_SIZES = (3, 4, 5)
+GRAM_SIZES = (3, 4, 5)
 _SEED = 20_1844
 # Editions differ in these most; assimilated and unassimilated prefixes become one.
 _DIPHTHONG = re.compile("ae|oe")
@@ -53,11 +53,32 @@ def grams(form: str) -> list[str]:
         >>> grams("rex")
         ['<re', '<rex', '<rex>', 'ex>', 'rex', 'rex>']
     """
-    padded = f"<{one_spelling(form)}>"
-    found = {
-        padded[start : start + size] for size in _SIZES for start in range(len(padded) - size + 1)
-    }
-    return sorted(found)
+    return sorted(set(all_grams(form)))
+
+
+def all_grams(form: str) -> list[str]:
+    """What `grams` gives, those that occur twice given twice.
+
+    Example:
+        >>> all_grams("rex")
+        ['<re', 'rex', 'ex>', '<rex', 'rex>', '<rex>']
+    """
+    padded = marked(form)
+    return [
+        padded[start : start + size]
+        for size in GRAM_SIZES
+        for start in range(len(padded) - size + 1)
+    ]
+
+
+def marked(form: str) -> str:
+    """A form in one spelling, its ends marked.
+
+    Example:
+        >>> marked("caelum")
+        '<celum>'
+    """
+    return f"<{one_spelling(form)}>"
 
 
 def token_key(token: str) -> int:
@@ -72,11 +93,12 @@ def lemma_key(lemma: str) -> int:
 
 def gram_keys(form: str) -> list[int]:
     """The numbers that stand for the grams of a form."""
-    return [_gram_key(gram) for gram in grams(form)]
+    return [gram_key(gram) for gram in grams(form)]
 
 
 @lru_cache(maxsize=1 << 16)  # words share most of their grams
-def _gram_key(gram: str) -> int:
+def gram_key(gram: str) -> int:
+    """The number that stands for a gram, 64 bits."""
     return _key("g" + gram)
 
 

@@ -1,4 +1,4 @@
-"""From gold links to citation vectors in a file."""
+"""From gold links to files: citation vectors, citing words, translations."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,16 @@ from allusion_es.core.progress import Progress, silent
 from allusion_es.language.analysis import AnalysisSettings
 from allusion_es.language.citation_file import save_citation_vectors
 from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.citing_words import (
+    SUFFIX,
+    citing_words_of,
+    merged,
+    save_citing_words,
+)
 from allusion_es.language.translations import save_translations
 from allusion_es.language.vectors import WordVectors
 from allusion_es.learning.about import about
+from allusion_es.learning.count import count_citing_words
 from allusion_es.learning.links import KnownLink, LearningCollection
 from allusion_es.learning.prune import prune
 from allusion_es.learning.train import Training, train
@@ -80,6 +87,7 @@ class Teacher:
         table = learn_translations(links, self._collection)
         facts = {"links": len(links), "vectors": name}
         save_translations(models.translations(name), table, self._settings, facts)
+        new.with_suffix(SUFFIX).replace(models.path(name).with_suffix(SUFFIX))
         new.replace(models.path(name))
         return models.open(name)
 
@@ -104,7 +112,14 @@ class Teacher:
         facts = about(
             links, self._collection, self._index.name, self._training, {**started, **more}
         )
-        return save_citation_vectors(path, kept, self._settings, facts)
+        name = save_citation_vectors(path, kept, self._settings, facts)
+        counts = [count_citing_words(links, self._collection)]
+        before = citing_words_of(self._start) if self._start else None
+        if before is not None:
+            counts.insert(0, before.table())
+        facts = {"links": len(links), "vectors": name, **started}
+        save_citing_words(path.with_suffix(SUFFIX), merged(counts), self._settings, facts)
+        return name
 
     @property
     def _settings(self) -> AnalysisSettings:

@@ -30,8 +30,8 @@ def first_stage_contributions(
     """Word pairs behind each candidate's first-stage score, largest first; they sum to it.
 
     A score that is fused from several rankings is divided among the pairs in the proportion in
-    which they make up the fused scores. Generators of other packages explain nothing: a
-    candidate that only they found has no contributions.
+    which they make up the fused scores; for the first stage `fused`, BM25 stands for all of it.
+    Other generators explain nothing: a candidate that only they found has no contributions.
 
     Args:
         generators: Names of the generators behind the scores.
@@ -120,4 +120,5 @@ _EXPLAIN: dict[str, Callable[[Sequence[str], Sequence[str], Field, CandidateInde
     "bm25": _bm25,
     "tfidf": _tfidf,
     "knn": _knn,
+    "fused": _bm25,
 }

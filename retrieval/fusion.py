@@ -10,8 +10,13 @@ RRF_K = 60
 """The constant of reciprocal rank fusion, as its authors chose it."""
 
 
-def reciprocal_rank_fusion(rankings: Sequence[Ranking], size: int, k: int = RRF_K) -> Ranking:
-    """Passages by the sum of `1 / (k + rank)` over the rankings that hold them.
+def reciprocal_rank_fusion(
+    rankings: Sequence[Ranking],
+    size: int,
+    k: int = RRF_K,
+    weights: Sequence[float] | None = None,
+) -> Ranking:
+    """Passages by the sum of `weight / (k + rank)` over the rankings that hold them.
 
     Source: Cormack, Clarke and Büttcher, SIGIR 2009.
 
@@ -19,6 +24,7 @@ def reciprocal_rank_fusion(rankings: Sequence[Ranking], size: int, k: int = RRF_
         rankings: Each from best to worst.
         size: How many passages to keep.
         k: Damps the difference between high ranks.
+        weights: How much each ranking counts; by default 1.
 
     Example:
         >>> first = Ranking(("a", "b"), np.array([9.0, 8.0]))
@@ -28,9 +34,9 @@ def reciprocal_rank_fusion(rankings: Sequence[Ranking], size: int, k: int = RRF_
         (('b', 'a'), [0.0325, 0.0164])
     """
     scores: dict[str, float] = {}
-    for ranking in rankings:
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
         for rank, identifier in enumerate(ranking.ids, start=1):
-            scores[identifier] = scores.get(identifier, 0.0) + 1.0 / (k + rank)
+            scores[identifier] = scores.get(identifier, 0.0) + weight / (k + rank)
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:size]
     return Ranking(
         tuple(identifier for identifier, _ in best), np.array([score for _, score in best])

@@ -10,7 +10,7 @@ from allusion_es.core.errors import UsageError
 from allusion_es.core.latest import Latest
 from allusion_es.core.plugins import load_plugin
 from allusion_es.language.vectors import mean_vectors
-from allusion_es.language.word_parts import Word
+from allusion_es.language.word_parts import Word, grams
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchRequest, Within
 
@@ -25,7 +25,11 @@ MAX_WORDS = 1024
 
 
 class CandidateGenerator(Protocol):
-    """Ranks passages for queries."""
+    """Ranks passages for queries.
+
+    One whose attribute `one_field` is true searches the same whatever the field, and is asked
+    but once where there are two.
+    """
 
     def rank(
         self,
@@ -81,6 +85,33 @@ class Bm25(_ByWords):
     """BM25 as Lucene computes it, with the index's k1 and b."""
 
     kind = "bm25"
+
+
+class Ngrams:
+    """BM25 of sequences of 3 to 5 letters within tokens, in one spelling, each counted once.
+
+    It finds words of one stem, and words that editions spell in several ways.
+    """
+
+    one_field = True
+
+    def rank(
+        self,
+        queries: Sequence[AnalysedQuery],
+        index: CandidateIndex,
+        field: Field,
+        size: int,
+        within: Within,
+    ) -> list[Ranking]:
+        """See `CandidateGenerator.rank`; the field makes no difference.
+
+        Raises:
+            UsageError: The index was built without n-grams.
+        """
+        searched = [searched_grams(query.words("token")) for query in queries]
+        return index.search(
+            [SearchRequest("ngrams", "token", size, words=one, within=within) for one in searched]
+        )
 
 
 class TfIdf(_ByWords):
@@ -193,6 +224,20 @@ def citing_words(query: AnalysedQuery) -> tuple[list[Word], list[Word]]:
         list(zip(part.tokens, part.lemmas, strict=True)) if part else [] for part in parts
     )
     return own, window
+
+
+def searched_grams(tokens: Sequence[str]) -> dict[str, float]:
+    """The distinct grams of some tokens, each counted once.
+
+    Of more than `MAX_WORDS` the longest are kept, which are the rarest.
+
+    Example:
+        >>> list(searched_grams(["et"]))
+        ['<et>', '<et', 'et>']
+    """
+    found = {gram for token in tokens for gram in grams(token)}
+    chosen = sorted(found, key=lambda gram: (-len(gram), gram))[:MAX_WORDS]
+    return dict.fromkeys(chosen, 1.0)
 
 
 def searched_words(words: Sequence[str], index: CandidateIndex, field: Field) -> dict[str, int]:

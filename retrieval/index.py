@@ -8,6 +8,7 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import AnalysisSettings
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
+from allusion_es.retrieval.parts import Part
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
 
@@ -67,6 +68,11 @@ class CandidateIndex(Protocol):
     @property
     def settings(self) -> IndexSettings:
         """How it was built."""
+        ...
+
+    @property
+    def parts(self) -> frozenset[Part]:
+        """What it has of all that an index may have or not."""
         ...
 
     @property

@@ -16,17 +16,13 @@ from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import KnownVectors, NoVectors, WordVectors
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local_build import FORMAT, READABLE, decode_record
+from allusion_es.retrieval.local_expansion import WEIGHTS, LocalExpansion
+from allusion_es.retrieval.local_grams import LocalGrams
 from allusion_es.retrieval.local_vectors import LocalVectors
+from allusion_es.retrieval.local_words import LocalWords
+from allusion_es.retrieval.parts import Part, need
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
-from allusion_es.retrieval.weighting import (
-    bm25,
-    bm25_saturation,
-    idf,
-    lucene_idf,
-    lucene_lengths,
-    tfidf_query_weights,
-)
 
 
 class LocalIndex:
@@ -69,8 +65,8 @@ class LocalIndex:
         self._elsewhere = vectors
         self._models = models
         self._arrays: dict[str, Array] = {}
-        self._saturations: dict[Field, NDArray[np.float32]] = {}
-        self._vectors = LocalVectors(self._file, self._array, self.name, self._rebuild)
+        self._vectors = LocalVectors(self._array)
+        self._grams = LocalGrams(self._file, self._array, self.settings.k1, self.settings.b)
 
     def __len__(self) -> int:
         """How many passages it holds."""
@@ -80,6 +76,17 @@ class LocalIndex:
     def max_candidates(self) -> int:
         """There is no limit in this process."""
         return sys.maxsize
+
+    @cached_property
+    def parts(self) -> frozenset[Part]:
+        """See `CandidateIndex.parts`."""
+        there: dict[Part, bool] = {
+            "knn": "word_vectors" in self._file,
+            "citations": "citation_vectors" in self._file,
+            "ngrams": self._grams.known,
+            "expansion": WEIGHTS in self._file,
+        }
+        return frozenset(part for part, is_there in there.items() if is_there)
 
     @cached_property
     def vectors(self) -> WordVectors | None:
@@ -136,68 +143,26 @@ class LocalIndex:
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """See `CandidateIndex.statistics`."""
-        numbers = self._numbers
-        codes = np.array([numbers.get(word, -1) for word in words], dtype=np.int64)
-        known = codes >= 0
-        df = np.zeros(len(words), dtype=np.int64)
-        cf = np.zeros(len(words), dtype=np.int64)
-        postings = self._array(f"{field}.posting_offsets")
-        df[known] = postings[codes[known] + 1] - postings[codes[known]]
-        cf[known] = self._array(f"{field}.cf")[codes[known]]
-        passages, mean_length = self._extent
-        return TermStatistics(df, cf, passages, mean_length)
+        return self._scorer.statistics(field, words)
 
     def _search(self, request: SearchRequest) -> Ranking:
+        need(request.kind, self.parts, self.name)
         if request.kind in ("knn", "citations"):
             scores, found = self._vectors.search(request)
         else:
-            scores = self._bm25(request) if request.kind == "bm25" else self._tfidf(request)
+            scores = self._by_words(request)
             found = np.flatnonzero(scores > 0)
         allowed = self._allowed(request.within)
         if allowed is not None:
             found = found[allowed[found]]
         return self._best(found, scores[found], request.size)
 
-    def _bm25(self, request: SearchRequest) -> NDArray[np.float32]:
-        k1, b = self.settings.k1, self.settings.b
-        passages, mean_length = self._extent
-        saturation = self._saturations.get(request.field)
-        if saturation is None:
-            lengths = lucene_lengths(np.diff(self._array("offsets")))
-            saturation = bm25_saturation(lengths, mean_length, k1, b)
-            self._saturations[request.field] = saturation
-        sums = np.zeros(self._size)
-        for word, count in request.words.items():
-            places, counts = self._postings(request.field, word)
-            if len(places):
-                weight = lucene_idf(np.array([len(places)]), passages)[0]
-                sums[places] += bm25(counts, saturation[places], weight, k1, count)
-        return sums.astype(np.float32)
-
-    def _tfidf(self, request: SearchRequest) -> NDArray[np.float32]:
-        words = list(request.words)
-        statistics = self.statistics(request.field, words)
-        idfs = idf(statistics.df, statistics.passages)
-        sums = np.zeros(self._size)
-        weights = tfidf_query_weights(request.words, words, idfs)
-        for word, weight in zip(words, weights.astype(np.float32), strict=True):
-            places, counts = self._postings(request.field, word)
-            sums[places] += counts.astype(np.float64) * weight
-        norms = self._array(f"{request.field}.norms")
-        singles = sums.astype(np.float32)  # as a server adds before it divides
-        scores = np.divide(singles, norms, out=np.zeros(self._size), where=norms > 0)
-        return scores.astype(np.float32)
-
-    def _postings(self, field: Field, word: str) -> tuple[Array, Array]:
-        code = self._numbers.get(word)
-        if code is None:
-            return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
-        offsets = self._array(f"{field}.posting_offsets")
-        part = slice(int(offsets[code]), int(offsets[code + 1]))
-        return (
-            self._array(f"{field}.posting_passages")[part],
-            self._array(f"{field}.posting_counts")[part],
-        )
+    def _by_words(self, request: SearchRequest) -> NDArray[np.float32]:
+        if request.kind == "ngrams":
+            return self._grams.scores(request.words)
+        if request.kind == "expansion":
+            return self._expansion.scores(request.words)
+        return self._scorer.scores(request)
 
     def _allowed(self, within: Within) -> NDArray[np.bool_] | None:
         """Which passages may be returned; None for all."""
@@ -236,11 +201,12 @@ class LocalIndex:
             raise VerseError(f"index {self.name!r} has no passage {error.args[0]!r}") from None
 
     @cached_property
-    def _extent(self) -> tuple[int, float]:
-        """Passages with at least one word, and their mean length."""
-        lengths = np.diff(self._array("offsets"))
-        passages = int(np.count_nonzero(lengths))
-        return passages, float(lengths.sum()) / passages if passages else 0.0
+    def _expansion(self) -> LocalExpansion:
+        return LocalExpansion(self._array, self._size)
+
+    @cached_property
+    def _scorer(self) -> LocalWords:
+        return LocalWords(self._array, self._numbers, self.settings.k1, self.settings.b)
 
     @cached_property
     def words(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,15 +17,18 @@ from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
 from allusion_es.language.word_parts import Word
 from allusion_es.retrieval.analysed import AnalysedPassage
+from allusion_es.retrieval.expansion import ExpansionMaker
 from allusion_es.retrieval.index import IndexSettings
+from allusion_es.retrieval.local_expansion import expansion_arrays
+from allusion_es.retrieval.local_grams import gram_arrays
 from allusion_es.retrieval.types import FIELDS
 from allusion_es.retrieval.weighting import idf
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the saved index changes in a way that older programs cannot read."""
 
-READABLE = (1, FORMAT)
-"""Formats that this program reads; 1 has no citation vectors."""
+READABLE = (1, 2, FORMAT)
+"""Formats that this program reads; 1 has no citation vectors, 2 no n-grams and parallels."""
 
 FACETS = ("book", "testament", "work")
 """The properties of passages that searches can be restricted by."""
@@ -67,7 +70,7 @@ def build_local(
     }
     arrays = texts.arrays(vectors)
     if citations is not None:
-        arrays["citation_vectors"] = to_bytes(citations.text_vectors(texts.texts()))[0]
+        arrays |= texts.citation_arrays(citations, arrays)
     save_arrays(path, meta, arrays)
     return len(texts.ids)
 
@@ -107,6 +110,19 @@ class _Collected:
         both = list(zip(tokens, lemmas, strict=True))
         return [both[start:end] for start, end in pairwise(self._offsets)]
 
+    def citation_arrays(
+        self, citations: CitationVectors, arrays: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        """The passages' citation vectors and expansion; `arrays` are those of all words."""
+        ids, texts = list(self.ids), self.texts()
+        vectors = to_bytes(citations.text_vectors(texts))[0]
+        df = np.diff(arrays["lemma.posting_offsets"]).tolist()
+        both = zip(sorted(self._numbers), df, arrays["lemma.cf"].tolist(), strict=True)
+        counts = {word: (n, total) for word, n, total in both if n}
+        passages = int(np.count_nonzero(np.diff(arrays["offsets"])))
+        maker = ExpansionMaker(citations, ids, counts, passages)
+        return {"citation_vectors": vectors} | expansion_arrays(maker, ids, texts, vectors)
+
     def arrays(self, vectors: WordVectors | None) -> dict[str, Array]:
         """All arrays of the index; words are numbered in alphabetical order."""
         words = sorted(self._numbers)
@@ -132,6 +148,8 @@ class _Collected:
             arrays["word_vectors"] = table
         for field in FIELDS:
             numbered = renumber[np.array(self._codes[field], dtype=np.int32)]
+            if field == "token":
+                arrays |= gram_arrays(words, numbered, offsets)
             for name, values in _field_arrays(numbered, offsets, len(words), table).items():
                 arrays[f"{field}.{name}"] = values
         return arrays

@@ -6,8 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, ArrayFile
-from allusion_es.core.errors import UsageError
+from allusion_es.core.arrays import Array
 from allusion_es.retrieval.byte_vectors import ByteVectors
 from allusion_es.retrieval.types import Field, SearchRequest
 
@@ -19,49 +18,28 @@ class LocalVectors:
     """Mean word vectors and citation vectors of all passages.
 
     Args:
-        file: The saved index.
-        load: Gives one of its arrays.
-        name: The index's name, for messages.
-        rebuild: How to build it again, for messages.
+        load: Gives an array of the saved index.
     """
 
-    def __init__(
-        self, file: ArrayFile, load: Callable[[str], Array], name: str, rebuild: str
-    ) -> None:
-        self._file = file
+    def __init__(self, load: Callable[[str], Array]) -> None:
         self._load = load
-        self._name = name
-        self._rebuild = rebuild
         self._placed: dict[Field, NDArray[np.int64]] = {}
 
     def search(self, request: SearchRequest) -> Scored:
-        """The cosines with a request of the kinds `knn` and `citations`.
+        """The cosines with a request of the kinds `knn` and `citations`."""
+        vector = request.vector
+        if vector is None:
+            return np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
+        if request.kind == "citations":
+            return self._byte_vectors.cosines(vector), self._byte_vectors.places
+        return self._knn(vector, request.field)
 
-        Raises:
-            UsageError: The index has no such vectors.
-        """
-        return self._citations(request) if request.kind == "citations" else self._knn(request)
-
-    def _knn(self, request: SearchRequest) -> Scored:
-        field = request.field
-        if f"{field}.mean_vectors" not in self._file or request.vector is None:
-            raise UsageError(
-                f"index {self._name!r} has no word vectors; {self._rebuild}, without --no-vectors"
-            )
+    def _knn(self, vector: NDArray[np.float32], field: Field) -> Scored:
         vectors = self._load(f"{field}.mean_vectors")
         placed = self._placed.get(field)
         if placed is None:
             placed = self._placed[field] = np.flatnonzero(vectors.any(axis=1))
-        return vectors @ request.vector, placed
-
-    def _citations(self, request: SearchRequest) -> Scored:
-        if "citation_vectors" not in self._file or request.vector is None:
-            raise UsageError(
-                f"index {self._name!r} has no citation vectors; {self._rebuild}, without "
-                "--no-learned-links"
-            )
-        vectors = self._byte_vectors
-        return vectors.cosines(request.vector), vectors.places
+        return vectors @ vector, placed
 
     @cached_property
     def _byte_vectors(self) -> ByteVectors:

@@ -126,7 +126,9 @@ class Ranker:
         lists = [
             generator.rank(queries, self._index, words, stages.candidates, stages.within)
             for generator in self._generators
-            for words in stages.fields
+            for words in (
+                stages.fields[:1] if getattr(generator, "one_field", False) else stages.fields
+            )
         ]
         if len(lists) == 1:
             return lists[0]

@@ -73,18 +73,20 @@ class SearchRequest:
     """One search of one field.
 
     Attributes:
-        kind: `bm25` and `tfidf` use `words`; `knn` and `citations` use `vector`.
-        field: The field that is searched; `citations` knows but one.
-        words: How often each word occurs in the query.
+        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`; `knn` and `citations` use
+            `vector`.
+        field: The field that is searched; `ngrams`, `expansion` and `citations` know but one.
+        words: How much each word counts, above 0, such as how often it occurs in the query; for
+            `ngrams` each gram, for `expansion` each lemma.
         vector: Unit vector of the query, shape (dimension,), or None.
         size: How many passages to return at most.
         within: Which passages may be returned.
     """
 
-    kind: Literal["bm25", "tfidf", "knn", "citations"]
+    kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion"]
     field: Field
     size: int
-    words: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    words: Mapping[str, float] = dataclasses.field(default_factory=dict)
     vector: NDArray[np.float32] | None = None
     within: Within = Within()
 
@@ -95,7 +97,7 @@ class Ranking:
 
     Attributes:
         ids: Passage ids, no id twice.
-        scores: Shape (len(ids),), finite, descending; above 0 for `bm25` and `tfidf`.
+        scores: Shape (len(ids),), finite, descending; above 0 where `words` are searched.
     """
 
     ids: tuple[str, ...]

@@ -98,7 +98,7 @@ def idf(df: Integers, passages: int) -> Floats:
     return np.maximum(0.0, np.log(passages / (1.0 + df.astype(np.float64))))
 
 
-def tfidf_query_weights(counts: Mapping[str, int], words: Sequence[str], idfs: Floats) -> Floats:
+def tfidf_query_weights(counts: Mapping[str, float], words: Sequence[str], idfs: Floats) -> Floats:
     """Factor of each query word's passage frequency in the TfIdf cosine, shape (len(words),).
 
     The cosine of query q and passage p is the sum over words of

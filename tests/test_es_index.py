@@ -436,7 +436,7 @@ def test_what_killed_processes_left_behind(server: Server, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("content", "text"),
-    [({"format": 0}, "format 0 instead of 2"), ({"format": 1}, "damaged"), (None, "description")],
+    [({"format": 0}, "format 0 instead of 3"), ({"format": 1}, "damaged"), (None, "description")],
 )
 def test_an_index_of_another_format(
     server: Server, index: ElasticsearchIndex, content: object, text: str

@@ -16,8 +16,18 @@ from allusion_es.language.analysis import Analysis
 from allusion_es.language.citation_vectors import pairs
 from allusion_es.language.vectors import mean_vector
 from allusion_es.retrieval.analysed import AnalysedPassage
+from allusion_es.retrieval.fused import Fused
+from allusion_es.retrieval.generators import searched_grams
 from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.types import FIELDS, Field, Ranking, SearchRequest, Within
+from allusion_es.retrieval.types import (
+    FIELDS,
+    AnalysedQuery,
+    Field,
+    Query,
+    Ranking,
+    SearchRequest,
+    Within,
+)
 
 QUERIES = 320
 TOP = 100
@@ -122,6 +132,47 @@ def test_citations(
         shared.append(len(set(there.ids) & {ids[place] for place in best}) / TOP)
     # One byte a number, in passages and queries, hardly changes what is near.
     assert np.mean(shared) >= 0.95
+
+
+def test_ngrams(
+    remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
+) -> None:
+    requests = [
+        SearchRequest("ngrams", "token", TOP, searched_grams(query.tokens)) for query in queries
+    ]
+    for there, here in _both(remote, vulgate_index, requests):
+        assert len(there) == TOP
+        assert_same(there, here, relative=1e-5, tie=TIE)
+
+
+def test_expansion(
+    remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
+) -> None:
+    requests = [
+        SearchRequest("expansion", "lemma", TOP, {"zzz": 1.0, **dict.fromkeys(q.lemmas, 0.2)})
+        for q in queries
+    ]
+    found = 0
+    for there, here in _both(remote, vulgate_index, requests):
+        assert_same(there, here, relative=1e-6, tie=TIE)
+        found += len(there)
+    assert found > QUERIES * TOP * 0.9
+
+
+def test_the_fused_first_stage(
+    remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
+) -> None:
+    """Ranks are fused, so that a tie that falls out otherwise moves what is near."""
+    asked = [AnalysedQuery(Query("q"), query, query) for query in queries[:60]]
+    there, here = (
+        Fused().rank(asked, index, "lemma", TOP, Within()) for index in (remote, vulgate_index)
+    )
+    same = [
+        len(set(one.ids) & set(other.ids)) / TOP for one, other in zip(there, here, strict=True)
+    ]
+    assert np.mean(same) > 0.995
+    tops = [one.ids[:10] == other.ids[:10] for one, other in zip(there, here, strict=True)]
+    assert np.mean(tops) > 0.9
 
 
 @pytest.mark.parametrize(

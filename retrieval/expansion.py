@@ -1,0 +1,203 @@
+"""Expansion: the words by which a passage is cited, whether it has them or not, with weights."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.language.citation_file import to_bytes
+from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.citing_words import CitingWords, citing_words_of
+from allusion_es.language.word_parts import Word
+from allusion_es.retrieval.weighting import bm25_saturation, lucene_idf
+
+READ_OFF = 100
+"""Words of each passage that are read off its vector."""
+
+LIKED = 5.0
+"""How much these count beside words that are known to be used."""
+
+_LEAST_USES = 3
+"""Vectors of rarer words say little."""
+
+_K1, _B = 1.2, 0.75
+_DROPPED_BITS = 15
+
+Bits = NDArray[np.uint16]
+Counts = Mapping[str, tuple[int, int]]
+"""For each lemma of a collection its document and its collection frequency."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """The expansion of n passages.
+
+    Attributes:
+        offsets: Passage i has the entries `offsets[i]:offsets[i + 1]`; shape (n + 1,).
+        codes: Words, as places in `ExpansionMaker.words`, ascending in each passage.
+        bits: Their weights, see `weight_bits`.
+    """
+
+    offsets: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    bits: Bits
+
+
+class ExpansionMaker:
+    """Gives passages their expansion.
+
+    A word's weight is the sum of two. One is BM25 of the passage lengthened by its known
+    citations: the passage's own lemmas, and those of texts that cite it, as often as they do (of
+    its idf, the document frequency is the sum of both kinds'). The other is read off the vectors:
+    `v(word)` times the passage's vector, which is what the word would add to the cosine of a
+    query, for the `READ_OFF` words where that is largest; divided by the mean length of
+    v(word), so that both parts are of one scale whatever was learned. The second is all that
+    passages have which nobody cited, besides their own words.
+
+    Args:
+        vectors: Citation vectors; known citations are those that lie beside their file.
+        ids: Ids of all passages.
+        counts: Frequencies of all lemmas of the passages.
+        passages: Passages that have at least one word.
+
+    Attributes:
+        words: All words that an expansion may have, sorted.
+    """
+
+    def __init__(
+        self, vectors: CitationVectors, ids: Iterable[str], counts: Counts, passages: int
+    ) -> None:
+        self._known = _Known(citing_words_of(vectors), ids)
+        totals = self._known.totals
+        self.words = sorted({*counts, *totals})
+        self._numbers = {word: number for number, word in enumerate(self.words)}
+        both = np.array([_sum(counts.get(w), totals.get(w)) for w in self.words], dtype=np.int64)
+        df, uses = both.reshape(-1, 2).T
+        self._idf = lucene_idf(np.minimum(df, passages), passages)
+        self._mean_length = float(uses.sum()) / max(passages, 1)
+        self._columns = np.flatnonzero(uses >= _LEAST_USES)
+        table = vectors.word_vectors([(w, w) for w in (self.words[c] for c in self._columns)])
+        lengths = np.linalg.norm(table.astype(np.float64), axis=1)
+        mean = float(lengths.mean()) if lengths.any() else 1.0
+        rows, scales = to_bytes(table)
+        # Whole numbers: their products are exact in single precision, on any machine.
+        self._table = np.ascontiguousarray(rows.T.astype(np.float32))
+        self._scales = (scales * (LIKED / mean)).astype(np.float32)
+
+    def expand(
+        self, ids: Sequence[str], texts: Sequence[Sequence[Word]], vectors: NDArray[np.int8]
+    ) -> Expanded:
+        """The expansion of some passages.
+
+        Args:
+            ids: Their ids.
+            texts: Their words.
+            vectors: Their citation vectors, one byte a number, shape (len(ids), dimension).
+        """
+        keys, weights = [], []
+        for part in (self._used(ids, texts), self._liked(vectors)):
+            keys.append(part[0])
+            weights.append(part[1])
+        distinct, where = np.unique(np.concatenate(keys), return_inverse=True)
+        sums = np.bincount(where, weights=np.concatenate(weights), minlength=len(distinct))
+        bits = weight_bits(sums.astype(np.float32))
+        kept = bits > 0
+        size = max(len(self.words), 1)
+        owners = distinct[kept] // size
+        offsets = np.searchsorted(owners, np.arange(len(ids) + 1))
+        return Expanded(offsets.astype(np.int64), distinct[kept] % size, bits[kept])
+
+    def _used(
+        self, ids: Sequence[str], texts: Sequence[Sequence[Word]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        keys: list[int] = []
+        counts: list[int] = []
+        totals: list[int] = []
+        size = max(len(self.words), 1)
+        for number, (name, text) in enumerate(zip(ids, texts, strict=True)):
+            found = Counter(lemma for _, lemma in text)
+            found.update(self._known.of(name))
+            keys += [number * size + self._numbers[word] for word in found]
+            counts += found.values()
+            totals.append(sum(found.values()))
+        places = np.array(keys, dtype=np.int64)
+        lengths = np.array(totals, dtype=np.int64)
+        saturation = bm25_saturation(lengths, self._mean_length, _K1, _B)[places // size]
+        frequency = np.array(counts, dtype=np.float32) * saturation
+        return places, self._idf[places % size] * (frequency / (1 + frequency))
+
+    def _liked(self, vectors: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        count, width = len(vectors), min(READ_OFF, len(self._columns))
+        if not width:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        singles = vectors.astype(np.float32)
+        products = (singles @ self._table) * self._scales
+        best = np.argpartition(products, products.shape[1] - width, axis=1)[:, -width:]
+        lengths = np.linalg.norm(singles.astype(np.float64), axis=1, keepdims=True)
+        found = np.take_along_axis(products, best, axis=1).astype(np.float64)
+        liked = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
+        owners = np.arange(count, dtype=np.int64)[:, None] * len(self.words)
+        chosen = liked > 0
+        return (owners + self._columns[best])[chosen], liked[chosen].astype(np.float32)
+
+
+class _Known:
+    """Known citations of the passages of a collection."""
+
+    def __init__(self, table: CitingWords | None, ids: Iterable[str]) -> None:
+        self._table = table
+        self.totals: dict[str, tuple[int, int]] = {}
+        """For each lemma how many passages are cited with it, and how often in all."""
+        if table is None:
+            return
+        places = sorted(table.places[name] for name in set(ids) & table.places.keys())
+        chosen = np.zeros(len(table.ids), dtype=np.bool_)
+        chosen[places] = True
+        entries = np.repeat(chosen, np.diff(table.offsets))
+        df = np.bincount(table.lemmas[entries], minlength=len(table.words))
+        cf = np.bincount(
+            table.lemmas[entries], weights=table.counts[entries], minlength=len(table.words)
+        )
+        both = zip(table.words, df.tolist(), cf.astype(np.int64).tolist(), strict=True)
+        self.totals = {word: (n, total) for word, n, total in both if n}
+
+    def of(self, name: str) -> dict[str, int]:
+        """The lemmas of texts that cite a passage."""
+        table = self._table
+        place = table.places.get(name) if table else None
+        if table is None or place is None:
+            return {}
+        part = slice(int(table.offsets[place]), int(table.offsets[place + 1]))
+        lemmas = [table.words[code] for code in table.lemmas[part].tolist()]
+        return dict(zip(lemmas, table.counts[part].tolist(), strict=True))
+
+
+def weight_bits(weights: NDArray[np.float32]) -> Bits:
+    """Weights as Lucene's FeatureField keeps them: single precision without its last 15 bits.
+
+    Args:
+        weights: Not below 0.
+
+    Example:
+        >>> weight_bits(np.array([0.0, 1.0, 3.14159], dtype=np.float32)).tolist()
+        [0, 32512, 32914]
+    """
+    bits = np.ascontiguousarray(weights, dtype=np.float32).view(np.uint32) >> _DROPPED_BITS
+    return bits.astype(np.uint16)
+
+
+def bit_weights(bits: Bits) -> NDArray[np.float32]:
+    """The weights that `weight_bits` keeps.
+
+    Example:
+        >>> bit_weights(np.array([32914], dtype=np.uint16)).tolist()
+        [3.140625]
+    """
+    return (bits.astype(np.uint32) << _DROPPED_BITS).view(np.float32)
+
+
+def _sum(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int]:
+    first, second = one or (0, 0), other or (0, 0)
+    return first[0] + second[0], first[1] + second[1]

@@ -1,0 +1,151 @@
+"""Expansion: the file of citing words, the weights by hand, the searches."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from learning_fixtures import NAMES, code_links, collection, link
+
+from allusion_es.core.errors import InputError, UsageError
+from allusion_es.language.analysis import Analyser
+from allusion_es.language.citation_file import save_citation_vectors
+from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.citing_words import (
+    SUFFIX,
+    CitingWords,
+    citing_words_of,
+    merged,
+    save_citing_words,
+)
+from allusion_es.learning.count import count_citing_words
+from allusion_es.learning.train import Training, train
+from allusion_es.retrieval.expansion import LIKED, bit_weights, weight_bits
+from allusion_es.retrieval.fused import AROUND, Expansion, words_around
+from allusion_es.retrieval.memory import index_texts
+from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.types import FIELDS, Query, SearchRequest, Within
+
+TEXTS = {f"p.{number}": f"{name} est magnum et bonum" for number, name in enumerate(NAMES)}
+SETTINGS = Analyser().settings
+COUNTS = {"p.1": {"sagena": 3, "mare": 1}, "p.2": {"sagena": 1}, "elsewhere": {"pharetra": 9}}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> CitationVectors:
+    path = tmp_path / "little.citations"
+    table = train(code_links(60), collection(), None, Training(dimension=16, batch=32))
+    name = save_citation_vectors(path, table, SETTINGS, {})
+    save_citing_words(path.with_suffix(SUFFIX), COUNTS, SETTINGS, {"vectors": name})
+    return CitationVectors(path)
+
+
+def test_the_file_gives_back_what_it_got(model: CitationVectors) -> None:
+    words = citing_words_of(model)
+    assert words is not None
+    assert words.table() == COUNTS
+    again = model.path.with_name("again.expansion")
+    save_citing_words(again, dict(reversed(COUNTS.items())), SETTINGS, {"vectors": model.name})
+    assert again.read_bytes() == model.path.with_suffix(SUFFIX).read_bytes()
+
+
+def test_another_file_is_refused(model: CitationVectors, tmp_path: Path) -> None:
+    path = model.path.with_suffix(SUFFIX)
+    save_citing_words(path, COUNTS, SETTINGS, {"vectors": "0000"})
+    with pytest.raises(InputError, match="does not belong to citation vectors"):
+        citing_words_of(model)
+    stop = replace(SETTINGS, stop_words=True)
+    save_citing_words(path, COUNTS, stop, {"vectors": model.name})
+    with pytest.raises(InputError, match="does not belong"):
+        citing_words_of(model)
+    with pytest.raises(InputError, match="not citing words of format 1 but citation vectors"):
+        CitingWords(model.path)
+    with pytest.raises(InputError, match="cannot be read"):
+        CitingWords(tmp_path / "none.expansion")
+    path.unlink()
+    assert citing_words_of(model) is None
+
+
+def test_counting_and_adding_up() -> None:
+    texts = collection(["rex magnus", "mare"])
+    links = [link("sagena sagena rete", 0, 1), link("sagena", 1, before="lux")]
+    counts = count_citing_words(links, texts)
+    assert counts == {"p.0": {"sagena": 1, "rete": 1}, "p.1": {"sagena": 2, "rete": 1}}
+    assert merged([counts, {"p.0": {"rete": 2}, "q": {"x": 1}}]) == {
+        "p.0": {"sagena": 1, "rete": 3},
+        "p.1": {"sagena": 2, "rete": 1},
+        "q": {"x": 1},
+    }
+    assert counts["p.0"]["rete"] == 1  # what is added up is not changed
+
+
+def test_weights_by_hand(model: CitationVectors) -> None:
+    """Of `sagena`, which no passage has: df 2, 3 uses in p.1, 50 + 5 words in 10 passages.
+
+    It is used four times in all, often enough for its vector to count too.
+    """
+    index = index_texts(TEXTS, citations=model)
+    (found,) = index.search([SearchRequest("expansion", "lemma", 10, {"sagena": 1.0})])
+    scores = dict(zip(found.ids, found.scores.tolist(), strict=True))
+    tokens, lemmas = (index.texts(field, list(TEXTS)) for field in FIELDS)
+    texts = [list(zip(tokens.text(n), lemmas.text(n), strict=True)) for n in range(len(TEXTS))]
+    shared = lemmas.text(0)[1:]  # in all ten passages, where names are in one each
+    vectors = model.word_vectors([(w, w) for w in ("sagena", *shared)]).astype(np.float64)
+    mean = np.linalg.norm(vectors, axis=1).mean()
+    liked = LIKED * (model.text_vectors(texts) @ vectors[0]) / mean
+    expected = dict(zip(TEXTS, np.maximum(liked, 0), strict=True))
+    idf = math.log(1 + (10 - 2 + 0.5) / 2.5)
+    for name, uses, length in (("p.1", 3, 9), ("p.2", 1, 6)):
+        k = 1.2 * (0.25 + 0.75 * length / 5.5)
+        expected[name] += idf * uses / (uses + k)
+    assert found.ids[0] == "p.1"
+    for name in TEXTS:
+        assert scores.get(name, 0.0) == pytest.approx(expected[name], rel=0.02, abs=0.02)
+
+
+@given(st.lists(st.floats(0, 2.0**40, width=32, allow_subnormal=False), max_size=20))
+def test_weights_lose_one_part_in_256(values: list[float]) -> None:
+    weights = np.array(values, dtype=np.float32)
+    kept = bit_weights(weight_bits(weights))
+    assert (kept <= weights).all()
+    normal = weights > 1e-30
+    assert (kept[normal] >= weights[normal] * (1 - 2**-8)).all()
+
+
+def test_words_around_count_a_fifth(model: CitationVectors) -> None:
+    index = index_texts(TEXTS, citations=model)
+    retriever = Retriever(index, generators=["expansion"], reranker=None)
+    query = retriever.answer(Query("sagena", before="magnum")).query
+    assert words_around(query, index, "lemma") == {"sagena": 1.0, "magnus": AROUND}
+    alone = retriever.answer("sagena").hits[0]
+    around = retriever.answer("magnum").hits
+    whole = {hit.id: hit.score for hit in retriever.answer(Query("sagena", before="magnum")).hits}
+    magnum = {hit.id: hit.score for hit in around}
+    assert whole["p.1"] == pytest.approx(alone.score + AROUND * magnum["p.1"], rel=1e-6)
+
+
+def test_fused_takes_what_the_index_has(model: CitationVectors) -> None:
+    whole, plain = index_texts(TEXTS, citations=model), index_texts(TEXTS)
+    assert {"ngrams", "citations", "expansion"} <= whole.parts
+    assert not {"citations", "expansion"} & plain.parts
+    for index in (whole, plain):
+        answer = Retriever(index, generators=["fused"], reranker=None).answer("rex magnus")
+        assert answer.hits[0].id == "p.0"
+    found = Retriever(whole, generators=["fused"], reranker=None).answer("sagena").hits
+    assert found[0].id == "p.1"  # shares no word with it
+    assert not Retriever(plain, generators=["fused"], reranker=None).answer("sagena").hits
+    asked = Retriever(plain, reranker=None).answer("rex").query
+    with pytest.raises(UsageError, match="has no expansion; rebuild it without --no-learned"):
+        Expansion().rank([asked], plain, "lemma", 3, Within())
+
+
+def test_fused_by_hand() -> None:
+    """Two lists of words and one of n-grams agree: 3 / 11 for the first, 3 / 12 for the next."""
+    index = index_texts({"a": "rex rex", "b": "rex mare lux", "c": "nox"})
+    answer = Retriever(index, generators=["fused"], fields=("token", "lemma"), reranker=None)
+    hits = answer.answer("rex").hits
+    assert [hit.id for hit in hits] == ["a", "b"]
+    assert [hit.score for hit in hits] == pytest.approx([3 / 11, 3 / 12])

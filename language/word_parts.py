@@ -152,9 +152,9 @@ class WordParts:
             wanted += (token_key(token), lemma_key(lemma), *found)
             counts.append(2 + len(found))
         rows = find_rows(keys, wanted)
-        ends = np.cumsum(np.array(counts, dtype=np.int64))
-        starts = ends - counts
-        owners = np.repeat(np.arange(len(counts)), counts)
+        parts = np.array(counts, dtype=np.int64)
+        starts = np.cumsum(parts) - parts
+        owners = np.repeat(np.arange(len(counts)), parts)
         known = rows >= 0
         is_gram = np.ones(len(rows), dtype=np.bool_)
         is_gram[starts] = is_gram[starts + 1] = False

@@ -1,6 +1,7 @@
 """Words matched by their letters, so that other endings and spellings count."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ class Spelling:
 
     def __init__(self) -> None:
         self._grams: dict[str, NDArray[np.int64]] = {}
+        self._numbers: dict[int, int] = {}
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """See `Reranker.score`."""
@@ -67,27 +69,43 @@ class Spelling:
 
     def likeness(self, asked: Sequence[str], found: Sequence[str]) -> Floats:
         """Squared cosines of the words' sets of grams, shape (len(asked), len(found))."""
+        if len(self._grams) > _REMEMBERED:
+            self._grams.clear()
+            self._numbers.clear()
         mine, others = self._keys(asked), self._keys(found)
         sizes = [
             np.array([len(keys) for keys in side], dtype=np.float64) for side in (mine, others)
         ]
-        common = np.zeros((len(asked), len(found)))
         if not len(asked) or not len(found):
-            return common
-        owners = np.repeat(np.arange(len(found)), sizes[1].astype(np.int64))
-        keys = np.concatenate(others)
-        wanted = np.unique(np.concatenate(mine))
-        places = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
-        hit = wanted[places] == keys
-        owners, keys = owners[hit], keys[hit]
-        for row, own in enumerate(mine):
-            common[row] = np.bincount(owners[np.isin(keys, own)], minlength=len(found))
+            return np.zeros((len(asked), len(found)))
+        wanted = np.full(len(self._numbers), -1)
+        grams = np.unique(np.concatenate(mine))
+        wanted[grams] = np.arange(len(grams))
+        common = (_table(mine, wanted, len(grams)) @ _table(others, wanted, len(grams)).T).toarray()
         return np.asarray(common**2 / (sizes[0][:, None] * sizes[1]))
 
     def _keys(self, words: Sequence[str]) -> list[NDArray[np.int64]]:
-        if len(self._grams) > _REMEMBERED:
-            self._grams.clear()
+        numbers = self._numbers
         for word in words:
             if word not in self._grams:
-                self._grams[word] = np.array(gram_keys(word), dtype=np.int64)
+                keys = [numbers.setdefault(key, len(numbers)) for key in gram_keys(word)]
+                self._grams[word] = np.array(keys, dtype=np.int64)
         return [self._grams[word] for word in words]
+
+
+def _table(words: Sequence[NDArray[np.int64]], wanted: NDArray[np.int64], columns: int) -> Any:  # noqa: ANN401 - scipy has no types
+    """Which word has which of the wanted grams, a sparse matrix of shape (words, columns).
+
+    Args:
+        words: The grams of each word.
+        wanted: The column of each gram, or -1.
+        columns: How many columns there are.
+    """
+    from scipy.sparse import csr_array  # takes longer to import than a few words to compare
+
+    places = wanted[np.concatenate(words)]
+    hit = places >= 0
+    before = np.concatenate(([0], np.cumsum(hit)))
+    sizes = np.array([len(each) for each in words])
+    ends = before[np.concatenate(([0], np.cumsum(sizes)))]
+    return csr_array((np.ones(int(before[-1])), places[hit], ends), shape=(len(words), columns))

@@ -144,9 +144,7 @@ def reference(passages: Sequence[Passage]) -> str:
 
 def _kind(reading: Reading, choice: Choice) -> str:
     found = reading.found
-    matches = _matches(reading, choice)
-    places = found.matches.places[matches]
-    inside = matches[(places >= choice.first) & (places <= choice.last)]
+    inside = _inside(reading, choice)
     total = float(reading.weights[choice.first : choice.last + 1].sum())
     return kind_of(
         words=len(inside),
@@ -164,10 +162,17 @@ def _matches(reading: Reading, choice: Choice) -> NDArray[np.int64]:
     return np.concatenate([np.arange(*bounds[number]) for number in choice.segments])
 
 
+def _inside(reading: Reading, choice: Choice) -> NDArray[np.int64]:
+    """Those of its matches that lie between its bounds."""
+    matches = _matches(reading, choice)
+    places = reading.found.matches.places[matches]
+    return matches[(places >= choice.first) & (places <= choice.last)]
+
+
 def _carrying(reading: Reading, block: Block, choice: Choice) -> tuple[str, ...]:
     """The words as printed that weigh most, each once; where none weighs much, the heaviest."""
     found = reading.found
-    matches = _matches(reading, choice)
+    matches = _inside(reading, choice)
     places, worth = found.matches.places[matches], found.worth[matches]
     order = np.lexsort((places, -worth)).tolist()
     heavy = [number for number in order if worth[number] >= _SAYS_LITTLE] or order[:1]

@@ -61,8 +61,9 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             # What is sound stays where it is: a scan may be stopped again at any moment.
             self._file = path.open("r+b" if size else "wb", buffering=0)
-            self._file.truncate(size)
-            self._file.seek(size)
+            if size:
+                self._file.truncate(size)
+                self._file.seek(size)
         except OSError as error:
             raise _unwritten(path, error) from error
         if not size:
@@ -87,6 +88,7 @@ class Journal:
             while data:
                 data = data[self._file.write(data) :]
         except OSError as error:
+            self.close()
             raise _unwritten(self.path, error) from error
 
     def _read(self, key: str) -> int:

@@ -1,5 +1,6 @@
 """Scanning a text: block by block, in this process or in several, in the order of the text."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -94,23 +95,19 @@ def scan_in_processes(
         return
     start = partial(_start, open_index, options)
     advice = "use --resume to go on from what was done, with fewer --workers"
+    # Numbers may have gaps: a scan that goes on leaves out what is done.
+    order: deque[int] = deque()
     waiting: dict[int, Scanned] = {}
-    due: int | None = None
-    remaining = iter(blocks)
-    first = next(remaining, None)
-    if first is None:
-        return
-    due = first.number
-    for block, found in in_processes(start, _with(first, remaining), workers, advice):
+    for block, found in in_processes(start, _noted(blocks, order), workers, advice):
         waiting[block.number] = (block, found)
-        while due in waiting:
-            yield waiting.pop(due)
-            due += 1
+        while order and order[0] in waiting:
+            yield waiting.pop(order.popleft())
 
 
-def _with(first: Block, others: Iterator[Block]) -> Iterator[Block]:
-    yield first
-    yield from others
+def _noted(blocks: Iterable[Block], order: deque[int]) -> Iterator[Block]:
+    for block in blocks:
+        order.append(block.number)
+        yield block
 
 
 def _start(open_index: OpenIndex, options: ScanOptions) -> Callable[[Block], list[Finding]]:

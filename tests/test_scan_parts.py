@@ -101,7 +101,7 @@ def plain_alignment(gains: list[list[float]], price: float) -> tuple[float, int,
     above = [(0.0, 0)] * (columns + 1)
     best = (0.0, 0, -1)
     for row, gain in enumerate(gains):
-        here = []
+        here: list[tuple[float, int]] = []
         for column in range(columns + 1):
             cell = (max(above[column][0] - price, 0.0), above[column][1])
             if column:

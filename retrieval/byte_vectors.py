@@ -42,8 +42,8 @@ class ByteVectors:
         >>> vectors = ByteVectors(np.array([[127, 0], [0, 0], [90, 90]], dtype=np.int8))
         >>> vectors.places.tolist()
         [0, 2]
-        >>> vectors.cosines(np.array([1, 0], dtype=np.float32)).round(4).tolist()
-        [1.0, 0.0, 0.707099974155426]
+        >>> vectors.cosines(np.array([[1, 0]], dtype=np.float32)).round(4).tolist()
+        [[1.0, 0.0, 0.707099974155426]]
     """
 
     def __init__(self, rows: Bytes) -> None:
@@ -53,11 +53,15 @@ class ByteVectors:
         self._lengths = np.sqrt(squares.astype(np.float64))
         self.places = np.flatnonzero(self._lengths)
 
-    def cosines(self, vector: Singles) -> Singles:
-        """The cosine of each passage with a query, shape (passages,)."""
-        asked = byte_vector(vector).astype(np.float32)
-        length = float(np.linalg.norm(asked.astype(np.float64)))
-        products = (self._rows @ asked).astype(np.float64)
-        divisors = self._lengths * length
-        cosines = np.divide(products, divisors, out=np.zeros(len(products)), where=divisors > 0)
+    def cosines(self, vectors: Singles) -> Singles:
+        """The cosine of each passage with each query, shape (queries, passages).
+
+        Args:
+            vectors: Shape (queries, dimension).
+        """
+        asked = np.array([byte_vector(vector) for vector in vectors]).astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", asked, asked).astype(np.float64))
+        products = (asked @ self._rows.T).astype(np.float64)
+        divisors = lengths[:, None] * self._lengths
+        cosines = np.divide(products, divisors, out=np.zeros_like(products), where=divisors > 0)
         return server_cosines(cosines)

@@ -1,7 +1,7 @@
 """The index in this process: opened from a file, searched with numpy."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local_build import FORMAT, READABLE, decode_record
 from allusion_es.retrieval.local_expansion import WEIGHTS, LocalExpansion
 from allusion_es.retrieval.local_grams import LocalGrams
-from allusion_es.retrieval.local_vectors import LocalVectors
+from allusion_es.retrieval.local_vectors import BY_VECTOR, LocalVectors, Scored
 from allusion_es.retrieval.local_words import LocalWords
 from allusion_es.retrieval.parts import Part, need
 from allusion_es.retrieval.texts import CodedTexts
@@ -120,7 +120,10 @@ class LocalIndex:
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
         """See `CandidateIndex.search`."""
-        return [self._search(request) for request in requests]
+        for request in requests:
+            need(request.kind, self.parts, self.name)
+        cosines = self._vectors.search([each for each in requests if each.kind in BY_VECTOR])
+        return [self._search(request, cosines) for request in requests]
 
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
         """See `CandidateIndex.texts`."""
@@ -145,10 +148,9 @@ class LocalIndex:
         """See `CandidateIndex.statistics`."""
         return self._scorer.statistics(field, words)
 
-    def _search(self, request: SearchRequest) -> Ranking:
-        need(request.kind, self.parts, self.name)
-        if request.kind in ("knn", "citations"):
-            scores, found = self._vectors.search(request)
+    def _search(self, request: SearchRequest, cosines: Iterator[Scored]) -> Ranking:
+        if request.kind in BY_VECTOR:
+            scores, found = next(cosines)
         else:
             scores = self._by_words(request)
             found = np.flatnonzero(scores > 0)

@@ -1,7 +1,8 @@
 """Searching the vectors of the passages of an index in this process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,13 @@ from allusion_es.retrieval.types import Field, SearchRequest
 
 Scored = tuple[NDArray[np.float32], NDArray[np.int64]]
 """A cosine for each passage, and the places of those that have one."""
+
+
+BY_VECTOR = ("knn", "citations")
+"""Kinds of search that compare vectors."""
+
+_TOGETHER = 16
+"""Requests that are compared at once: one product of matrices, and 2 MB for 36,000 passages."""
 
 
 class LocalVectors:
@@ -25,14 +33,20 @@ class LocalVectors:
         self._load = load
         self._placed: dict[Field, NDArray[np.int64]] = {}
 
-    def search(self, request: SearchRequest) -> Scored:
-        """The cosines with a request of the kinds `knn` and `citations`."""
-        vector = request.vector
-        if vector is None:
-            return np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
-        if request.kind == "citations":
-            return self._byte_vectors.cosines(vector), self._byte_vectors.places
-        return self._knn(vector, request.field)
+    def search(self, requests: Sequence[SearchRequest]) -> Iterator[Scored]:
+        """The cosines with each request of the kinds `knn` and `citations`, in their order."""
+        remaining = iter(requests)
+        while batch := list(islice(remaining, _TOGETHER)):
+            vectors = [each.vector for each in batch if each.kind == "citations"]
+            asked = [vector for vector in vectors if vector is not None]
+            found = iter(self._byte_vectors.cosines(np.array(asked)) if asked else ())
+            for request in batch:
+                if request.vector is None:
+                    yield np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
+                elif request.kind == "citations":
+                    yield next(found), self._byte_vectors.places
+                else:
+                    yield self._knn(request.vector, request.field)
 
     def _knn(self, vector: NDArray[np.float32], field: Field) -> Scored:
         vectors = self._load(f"{field}.mean_vectors")

@@ -190,7 +190,7 @@ def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationV
     exact = model.text_vectors(texts) @ vector
     scores = {hit.id: hit.score for hit in answer.hits}
     np.testing.assert_allclose([scores[i] for i in TEXTS], exact, atol=0.02)
-    bytes_ = ByteVectors(rows).cosines(vector)
+    bytes_ = ByteVectors(rows).cosines(vector[None])[0]
     assert [scores[i] for i in TEXTS] == bytes_.tolist()
     assert [hit.score for hit in answer.hits] == sorted(bytes_.tolist(), reverse=True)
 

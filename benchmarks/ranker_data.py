@@ -142,6 +142,7 @@ def _searched(
     """Each link with the rankings of first stages; the last is the one that is reranked."""
     analyser = index_analyser(index)
     bm25, citations = load_generator("bm25"), load_generator("citations")
+    others = ("ngrams", "expansion", "fused") if learned else ("ngrams",)
     for start in range(0, len(links), _BATCH):
         batch = links[start : start + _BATCH]
         where = _testament(batch)
@@ -149,9 +150,14 @@ def _searched(
         lemmas = bm25.rank(queries, index, "lemma", DEPTH, where)
         tokens = bm25.rank(queries, index, "token", DEPTH, where)
         vectors = citations.rank(queries, index, "lemma", DEPTH, where) if learned else None
+        more = {
+            name: load_generator(name).rank(queries, index, "lemma", DEPTH, where)
+            for name in others
+        }
         for number, link in enumerate(batch):
             words = [tokens[number], lemmas[number]]
             found = {
+                **{name: rankings[number] for name, rankings in more.items()},
                 "bm25 lemma": lemmas[number],
                 "bm25 both": reciprocal_rank_fusion(words, DEPTH),
             }

@@ -226,6 +226,7 @@ def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
 
 def _info(index: "CandidateIndex", format: TableFormat) -> None:
     from allusion_es.cli.output import print_rows
+    from allusion_es.language.citing_words import citing_words_of
 
     vectors = index.citations
     if vectors is None:
@@ -237,6 +238,10 @@ def _info(index: "CandidateIndex", format: TableFormat) -> None:
         "rows": len(vectors),
         "dimension": vectors.dimension,
     }
+    known = citing_words_of(vectors)
+    if known is not None:
+        facts["expanded_passages"] = len(known.ids)
+        facts["expansion_lemmas"] = len(known.words)
     facts |= dict(vectors.about)
     if format is TableFormat.json:
         print_rows([facts], format)

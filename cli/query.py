@@ -59,11 +59,13 @@ def query(
     first_stage: Annotated[
         str,
         typer.Option(
-            help="Where candidates come from: bm25, tfidf, knn, rrf (all three, fused), or a "
-            "generator of another package."
+            help="Where candidates come from: fused (all that the index has), bm25, tfidf, knn, "
+            "rrf (these three), ngrams, citations, expansion, or a generator of another package."
         ),
-    ] = "bm25",
-    field: Annotated[Fields, typer.Option(help="Words that candidates share.")] = Fields.lemma,
+    ] = "fused",
+    field: Annotated[
+        Fields, typer.Option(help="Words that candidates share; fused has both.")
+    ] = Fields.lemma,
     candidates: Annotated[int, typer.Option(help="How many candidates to rescore.")] = 500,
     rerank: Annotated[
         str, typer.Option(help="Reranker ('allusion-es list rerankers'), or none.")

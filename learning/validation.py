@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from allusion_es.language.citation_vectors import CONTEXT, CitationVectors
 from allusion_es.language.stopwords import STOP_WORDS
+from allusion_es.learning.expanded import expansion_rankings
 from allusion_es.learning.leaks import without_leaks
 from allusion_es.learning.links import KnownLink, LearningCollection
 from allusion_es.retrieval.fusion import reciprocal_rank_fusion
@@ -126,14 +127,27 @@ def ranks_by_group(
     index: CandidateIndex,
     vectors: CitationVectors,
 ) -> Iterator[tuple[tuple[str, str], NDArray[np.float64]]]:
-    """For each group of queries and way to search: ranks of the best relevant passages."""
+    """For each group of queries and way to search: ranks of the best relevant passages.
+
+    `both` are BM25 and citation vectors; `all` has expansion too, and vectors count twice.
+    """
     of_words = _bm25(tested, index)
     of_vectors = _citations(tested, collection, vectors)
     fused = [
         reciprocal_rank_fusion(pair, DEPTH, _FUSION_K)
         for pair in zip(of_words, of_vectors, strict=True)
     ]
-    methods = {"bm25": of_words, "citations": of_vectors, "both, fused": fused}
+    of_expansion = expansion_rankings(tested, collection, vectors, DEPTH)
+    every = zip(of_words, of_vectors, of_expansion, strict=True)
+    methods = {
+        "bm25": of_words,
+        "citations": of_vectors,
+        "expansion": of_expansion,
+        "both, fused": fused,
+        "all, fused": [
+            reciprocal_rank_fusion(lists, DEPTH, _FUSION_K, (1.0, 2.0, 1.0)) for lists in every
+        ],
+    }
     for group, chosen in groups(tested, learned, collection).items():
         for method, rankings in methods.items():
             ranks = best_ranks([rankings[number] for number in chosen], [tested[n] for n in chosen])

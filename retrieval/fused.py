@@ -27,6 +27,7 @@ FUSION_K = 10
 """The constant of reciprocal rank fusion here: high ranks count for more than usual."""
 
 _LEXICAL: tuple[str, ...] = ("token", "lemma", "ngrams")
+_KNOWN = ("token", "lemma", "expansion")
 _WEIGHTS = {"lexical": 1.0, "citations": 2.0, "expansion": 1.0}
 
 
@@ -61,7 +62,7 @@ class Fused:
 
     First BM25 of tokens, of lemmas and of n-grams; then that list with citation vectors (which
     count twice) and expansion. What the index does not have is left out. Words around the query
-    count a fifth, those of the query once.
+    count a fifth, those of the query once. Where no word is known, nothing is found.
     """
 
     one_field = True
@@ -128,6 +129,9 @@ def _request(
 
 
 def _fused(rankings: dict[str, Ranking], size: int) -> Ranking:
+    if not any(len(rankings[kind]) for kind in _KNOWN if kind in rankings):
+        # Vectors and letters are like some passage's whatever was typed.
+        return Ranking.empty()
     lexical = _fuse((rankings[kind] for kind in _LEXICAL if kind in rankings), size)
     lists = {"lexical": lexical, **{k: r for k, r in rankings.items() if k in _WEIGHTS}}
     if len(lists) == 1:

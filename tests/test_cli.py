@@ -124,7 +124,8 @@ def test_trec_scores_fall_strictly_even_where_scores_are_equal(run: Run, tmp_pat
     table = tmp_path / "same.tsv"
     table.write_text("id\ttext\n" + "".join(f"p{n}\tdeus {n}\n" for n in range(9)) + "x\tvita\n")
     assert run("index", str(table)).returncode == 0
-    done = run("query", "deus", "--name", "same", "--rerank", "none", "--format", "trec")
+    options = ("--first-stage", "bm25", "--rerank", "none", "--format", "trec")
+    done = run("query", "deus", "--name", "same", *options)
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[2] for row in rows] == [f"p{n}" for n in range(9)]
     scores = [float(row[4]) for row in rows]

@@ -137,6 +137,9 @@ def test_fused_takes_what_the_index_has(model: CitationVectors) -> None:
     found = Retriever(whole, generators=["fused"], reranker=None).answer("sagena").hits
     assert found[0].id == "p.1"  # shares no word with it
     assert not Retriever(plain, generators=["fused"], reranker=None).answer("sagena").hits
+    for index in (whole, plain):  # letters alone find nothing
+        assert not Retriever(index, generators=["fused"], reranker=None).answer("magnxx").hits
+        assert Retriever(index, generators=["ngrams"], reranker=None).answer("magnxx").hits
     asked = Retriever(plain, reranker=None).answer("rex").query
     with pytest.raises(UsageError, match="has no expansion; rebuild it without --no-learned"):
         Expansion().rank([asked], plain, "lemma", 3, Within())

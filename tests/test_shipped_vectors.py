@@ -9,6 +9,7 @@ import pytest
 from allusion_es.language import citation_vectors
 from allusion_es.language.analysis import Analyser
 from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.citing_words import citing_words_of
 from allusion_es.language.translations import Translations
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.pipeline import Retriever
@@ -17,13 +18,25 @@ PATH = Path(citation_vectors.__file__).parent / "patrologia.citations"
 SHA256 = "ab82ce87081f75cf197a8847fd646195a614540d89597f7c3634b61fb6660907"
 TRANSLATIONS = PATH.with_suffix(".translations")
 TRANSLATIONS_SHA256 = "55e5d587a1954b2c8e9d2e0033be7d33065f9d1ee1e43500c3c411614d8fb218"
+WORDS = PATH.with_suffix(".expansion")
+WORDS_SHA256 = "e558d377031a1c7aa7be17e65eef7f94e2e48c699a4e0eee73d168e83888b24b"
 LARGEST = 24_000_000
 
 
 def test_the_files_are_those_that_were_made() -> None:
     assert hashlib.sha256(PATH.read_bytes()).hexdigest() == SHA256
     assert hashlib.sha256(TRANSLATIONS.read_bytes()).hexdigest() == TRANSLATIONS_SHA256
-    assert PATH.stat().st_size + TRANSLATIONS.stat().st_size <= LARGEST
+    assert hashlib.sha256(WORDS.read_bytes()).hexdigest() == WORDS_SHA256
+    assert sum(path.stat().st_size for path in (PATH, TRANSLATIONS, WORDS)) <= LARGEST
+
+
+def test_citing_words_can_be_read_by_people() -> None:
+    words = citing_words_of(CitationVectors(PATH))
+    assert words is not None
+    assert words.about["links"] == 27_049
+    table = words.table()
+    assert len(table) > 10_000
+    assert table["Matt.13.47"]["sagena"] >= 1
 
 
 def test_translations_can_be_read_by_people() -> None:

@@ -23,6 +23,7 @@ _ALONE = 4
 
 _SAMPLE = 20_000
 _KNOWN = 0.2
+_LARGE = 5_000
 
 
 class Job:
@@ -146,8 +147,10 @@ class Job:
         if not words:
             print(f"{source.path}: there is no word in it", file=sys.stderr)
             return
-        known = int((self.index.statistics("lemma", words).df > 0).sum())
-        if known < _KNOWN * len(words):
+        statistics = self.index.statistics("lemma", words)
+        known = int((statistics.df > 0).sum())
+        # A small collection lacks most words of any text.
+        if statistics.passages >= _LARGE and known < _KNOWN * len(words):
             print(
                 f"{source.path}: of its first {len(words)} words only {known} occur in "
                 f"{self.index.name!r}; is it Latin?",

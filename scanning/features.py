@@ -48,7 +48,10 @@ def equal_forms(analysis: Analysis, texts: Texts, matches: Matches) -> NDArray[n
     """Which matches are words whose form the passage has as well, shape (matches,)."""
     size = max(len(analysis.tokens), 1)
     forms = find_matches(analysis.tokens, texts.tokens)
-    return np.isin(matches.passages * size + matches.places, forms.passages * size + forms.places)
+    keys = matches.passages * size + matches.places
+    # Both are in order, so that a search does, many times as fast as `np.isin`.
+    known = np.append(forms.passages * size + forms.places, -1)
+    return np.asarray(known[np.searchsorted(known[:-1], keys)] == keys)
 
 
 def measure(

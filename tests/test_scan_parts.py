@@ -16,7 +16,7 @@ from allusion_es.retrieval.weighting import idf
 from allusion_es.scanning.alignment import align
 from allusion_es.scanning.candidates import windows
 from allusion_es.scanning.evidence import Texts, damped
-from allusion_es.scanning.features import NAMES, best_rival, rivalry
+from allusion_es.scanning.features import NAMES, best_rival, equal_forms, rivalry
 from allusion_es.scanning.kinds import kind_of
 from allusion_es.scanning.matches import Matches, find_matches
 from allusion_es.scanning.reading import LEAST, read
@@ -276,3 +276,19 @@ def test_the_borders_of_the_kinds(
     words: int, in_order: float, same_form: float, shared: float, kind: str
 ) -> None:
     assert kind_of(words, 10.0, in_order, same_form, shared) == kind
+
+
+def test_equal_forms_are_those_whose_form_the_passage_has() -> None:
+    analysis = Analyser().analyse("reges regem rex nouum")
+    # The lemma of the first three is the same; only the second is so written in the first passage.
+    tokens = code_texts([("regem", "dixit"), ("rex",), ("nihil",)])
+    lemmas = code_texts([(analysis.lemmas[0], "dico"), (analysis.lemmas[0],), ("nihil",)])
+    texts = Texts(("a", "b", "c"), tokens, lemmas, np.ones(len(lemmas.words)))
+    found = find_matches(analysis.lemmas, lemmas)
+    same = equal_forms(analysis, texts, found)
+    pairs = zip(found.passages.tolist(), found.places.tolist(), same.tolist(), strict=True)
+    assert list(pairs) == [
+        (0, 0, False), (0, 1, True), (0, 2, False), (1, 0, False), (1, 1, False), (1, 2, True),
+    ]  # fmt: skip
+    none = code_texts([(), (), ()])
+    assert not equal_forms(analysis, Texts(texts.ids, none, lemmas, texts.weights), found).any()

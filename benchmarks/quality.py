@@ -4,6 +4,7 @@
 
     --name NAME       the index; its citation vectors must not have been learned from works or
                       wording of the gold files, or figures with citations say nothing
+    --without NAME    the same passages, indexed with --no-learned-links (default: words)
     --candidates N    how many candidates are reranked
     --keep FOLDER     keep the features there, so that the next run is quick
     --folds N         in how many parts works are divided
@@ -30,7 +31,6 @@ from allusion_es.learning.links import LearningCollection, read_collection
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
 from allusion_es.learning.validation import folds_by_work
 from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.types import Floats
 
 PENALTY = 0.003
@@ -133,7 +133,7 @@ def main() -> None:
     options = parsed(sys.argv[1:])
     library = Library()
     index = library.open(options.name)
-    bare = LocalIndex(library.path(options.name), library.vectors)
+    bare = library.open(options.without)
     texts = read_collection(index)
     for learned, chosen in ((False, bare), (True, index)):
         if options.only == ("words" if learned else "citations"):
@@ -150,6 +150,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("gold", type=Path, nargs="+")
     parser.add_argument("--name", default="vulgate")
+    parser.add_argument("--without", default="words")
     parser.add_argument("--candidates", type=int, default=400)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--folds", type=int, default=5)

@@ -142,7 +142,7 @@ def _searched(
     """Each link with the rankings of first stages; the last is the one that is reranked."""
     analyser = index_analyser(index)
     bm25, citations = load_generator("bm25"), load_generator("citations")
-    others = ("ngrams", "expansion", "fused") if learned else ("ngrams",)
+    others = ("ngrams", "expansion", "fused") if learned else ("ngrams", "fused")
     for start in range(0, len(links), _BATCH):
         batch = links[start : start + _BATCH]
         where = _testament(batch)
@@ -157,15 +157,12 @@ def _searched(
         for number, link in enumerate(batch):
             words = [tokens[number], lemmas[number]]
             found = {
-                **{name: rankings[number] for name, rankings in more.items()},
                 "bm25 lemma": lemmas[number],
                 "bm25 both": reciprocal_rank_fusion(words, DEPTH),
             }
             if vectors is not None:
-                mine = vectors[number]
-                found["citations"] = mine
-                # As Retriever does it with both fields, for each of which citations rank alike.
-                found["bm25+citations both"] = reciprocal_rank_fusion([*words, mine, mine], DEPTH)
+                found["citations"] = vectors[number]
+            found |= {name: rankings[number] for name, rankings in more.items()}
             yield link, found
 
 

@@ -4,6 +4,7 @@
 
     --name NAME       the index; its citation vectors must not have been learned from works or
                       wording of the gold files, or they would seem better than they are
+    --without NAME    the same passages, indexed with --no-learned-links (default: words)
     --candidates N    how many candidates are looked at
     --words FILE      learn the weights without citation vectors from this file instead; may be
                       repeated
@@ -25,7 +26,6 @@ from allusion_es.learning.links import read_collection
 from allusion_es.learning.ranker import feature_scales, learn_weights
 from allusion_es.rerankers.learned_model import write_model
 from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.types import Floats
 
 
@@ -34,7 +34,7 @@ def main() -> None:
     library = Library()
     index = library.open(options.name)
     texts = read_collection(index)
-    bare = LocalIndex(library.path(options.name), library.vectors)
+    bare = library.open(options.without)
     found: dict[str, tuple[tuple[str, ...], Floats, Floats]] = {}
     queries: dict[str, int] = {}
     for kind, chosen in (("citations", index), ("words", bare)):
@@ -69,6 +69,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("out", type=Path)
     parser.add_argument("gold", type=Path, nargs="+")
     parser.add_argument("--name", default="vulgate")
+    parser.add_argument("--without", default="words")
     parser.add_argument("--candidates", type=int, default=400)
     parser.add_argument("--words", type=Path, action="append", default=[])
     parser.add_argument("--keep", type=Path)

@@ -69,7 +69,7 @@ def query(
     candidates: Annotated[int, typer.Option(help="How many candidates to rescore.")] = 500,
     rerank: Annotated[
         str, typer.Option(help="Reranker ('allusion-es list rerankers'), or none.")
-    ] = "soft-cosine",
+    ] = "learned",
     top: Annotated[int, typer.Option("--top", "-k", help="How many passages to show.")] = 10,
     book: Annotated[
         list[str] | None,

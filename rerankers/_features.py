@@ -87,6 +87,7 @@ class FeatureMaker:
             named[name] = values
             named[f"{name}/best"] = _of_best(values)
             named[f"{name}/rank"] = _damped_ranks(values)
+        named["first-stage/best"] = _of_best(candidates.ranking.scores)
         named["first-stage/rank"] = _damped_ranks(candidates.ranking.scores)
         named |= _shared(query, both["lemma"], collection)
         ids = candidates.ranking.ids

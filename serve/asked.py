@@ -110,10 +110,10 @@ def query_asked(record: Mapping[str, Any], index: str) -> QueryAsked:
     return QueryAsked(
         where=_where(fields, index),
         queries=queries,
-        first_stage=fields.text("first_stage", "bm25"),
+        first_stage=fields.text("first_stage", "fused"),
         field=field,
         candidates=fields.number("candidates", 500, 1, MOST_CANDIDATES),
-        rerank=fields.text("rerank", "soft-cosine"),
+        rerank=fields.text("rerank", "learned"),
         top=top,
         settings=_settings(fields.value("set", {})),
         explain=fields.truth("explain"),

@@ -94,7 +94,7 @@ def test_table_marks_shared_words(run: Run) -> None:
 
 
 def test_table_shades_words_and_lists_pairs(run: Run) -> None:
-    done = run("query", TASTE, "--explain", "--top", "1")
+    done = run("query", TASTE, "--rerank", "soft-cosine", "--explain", "--top", "1")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Words add to the score: some¹, more², most³;")
     printed = " ".join(done.stdout.replace("│", " ").split())
@@ -267,10 +267,12 @@ def test_lists(run: Run) -> None:
 
 
 def test_parameters_of_rerankers_are_set_and_checked(run: Run) -> None:
+    soft = ("--rerank", "soft-cosine")
     one, three, five = (
-        answers(run, PAPER, "--set", f"soft-cosine.power={power}")[0]["hits"] for power in (1, 3, 5)
+        answers(run, PAPER, *soft, "--set", f"soft-cosine.power={power}")[0]["hits"]
+        for power in (1, 3, 5)
     )
-    assert five == answers(run, PAPER)[0]["hits"]
+    assert five == answers(run, PAPER, *soft)[0]["hits"]
     assert one[0]["score"] > three[0]["score"] > five[0]["score"]  # type: ignore[index]
     for setting, said in (
         ("power", "write it as plugin.parameter=value"),
@@ -282,7 +284,7 @@ def test_parameters_of_rerankers_are_set_and_checked(run: Run) -> None:
         ),
         ("wmd.solver=pot", "parameters of wmd are set, but the reranker is soft-cosine"),
     ):
-        done = run("query", PAPER, "--set", setting)
+        done = run("query", PAPER, *soft, "--set", setting)
         assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), done.stderr
 
 

@@ -64,7 +64,7 @@ def newcomers_cache(cache: Path) -> None:
 
 def same(output: str) -> str:
     """The output without what changes from machine to machine, and without layout."""
-    rounded = _LONG.sub(lambda match: f"{float(match[0]):.5f}", output)
+    rounded = _LONG.sub(lambda match: f"{float(match[0]):.4g}", output)
     return " ".join(_CHANGING.sub(" ", rounded).split())
 
 

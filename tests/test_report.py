@@ -169,8 +169,8 @@ def test_a_server_gives_the_same_report(
         done = run("index", str(table), *place)
         assert done.returncode == 0, done.stderr
         target = tmp_path / f"{len(pages)}.html"
-        asked = ("query", "in lege dixit", "--name", "sermo", "--html", str(target))
-        done = run(*asked, *place)
+        asked = ("query", "in lege dixit", "--first-stage", "bm25", "--name", "sermo")
+        done = run(*asked, "--html", str(target), *place)
         assert done.returncode == 0, done.stderr
         pages.append(data_of(target.read_text()))
     assert len(pages[0]["findings"][0]["matches"]) == 2

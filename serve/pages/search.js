@@ -80,8 +80,8 @@ function tellMeasured() {
 async function loadMethods() {
   methodRows = await (await ask("methods")).json();
   const named = (rows) => rows.filter((row) => !row.parts).map((row) => [row.name, row.name]);
-  fill(at("first-stage"), named(methodRows.first_stages), "bm25");
-  fill(at("rerank"), named(methodRows.rerankers), "soft-cosine");
+  fill(at("first-stage"), named(methodRows.first_stages), "fused");
+  fill(at("rerank"), named(methodRows.rerankers), "learned");
   describe();
   tellMeasured();
 }

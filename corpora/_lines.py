@@ -1,8 +1,10 @@
 """Files read line by line, with errors that say where."""
 
+import contextlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from allusion_es.core.errors import InputError
 
@@ -15,6 +17,8 @@ LONGEST_CELL = 100_000
 LONGEST_ID = 512
 """Most bytes of an id: Elasticsearch refuses longer ones."""
 
+_AT_ONCE = 1 << 20
+
 
 def read_lines(path: Path) -> Iterator[str]:
     """The lines of a UTF-8 file (byte-order mark accepted), each with its line end.
@@ -23,15 +27,34 @@ def read_lines(path: Path) -> Iterator[str]:
         InputError: The file cannot be read, is not UTF-8, holds a NUL byte, or a line is too
             long; the message says where.
     """
+    number, offset, has_more = 0, 0, True
     try:
-        with path.open("rb") as file:
-            number, offset = 0, 0
-            while line := file.readline(LONGEST_LINE + 1):
-                number += 1
-                yield _decoded(line, f"{path}:{number}", offset)
-                offset += len(line)
+        with contextlib.ExitStack() as opened:
+            file = opened.enter_context(path.open("rb"))
+            while has_more:
+                lines, has_more = _some_lines(file)
+                if not has_more:
+                    # Not while the caller may break off: nobody could say when it would be closed.
+                    opened.close()
+                for line in lines:
+                    number += 1
+                    yield _decoded(line, f"{path}:{number}", offset)
+                    offset += len(line)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _some_lines(file: BinaryIO) -> tuple[list[bytes], bool]:
+    """About a megabyte of lines, and whether there may be more."""
+    lines: list[bytes] = []
+    size = 0
+    while size < _AT_ONCE:
+        line = file.readline(LONGEST_LINE + 1)
+        if not line:
+            return lines, False
+        lines.append(line)
+        size += len(line)
+    return lines, True
 
 
 def _decoded(line: bytes, where: str, offset: int) -> str:

@@ -138,11 +138,13 @@ def test_passages_without_books_have_neighbours_too() -> None:
 
 def test_query_writes_a_report(run: Run, vulgate_index: LocalIndex, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    done = run("query", "-", "--html", str(target), stdin=f"{PAPER}\nDeus dixit\n")
+    soft = ("--rerank", "soft-cosine")
+    done = run("query", "-", *soft, "--html", str(target), stdin=f"{PAPER}\nDeus dixit\n")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert done.stderr.splitlines()[-1] == f"{target}: 2 queries, 20 passages"
     data = data_of(target.read_text())
-    answer = json.loads(run("query", PAPER, "--format", "json", "--explain").stdout.splitlines()[0])
+    done = run("query", PAPER, *soft, "--format", "json", "--explain")
+    answer = json.loads(done.stdout.splitlines()[0])
     matches = data["findings"][0]["matches"]
     assert len(matches) == len(answer["hits"])
     for match, hit in zip(matches, answer["hits"], strict=True):
@@ -153,7 +155,7 @@ def test_query_writes_a_report(run: Run, vulgate_index: LocalIndex, tmp_path: Pa
         assert match["pairs"][0][:2] == [first["query_word"], first["passage_word"]]
         assert match["pairs"][0][2] == pytest.approx(first["contribution"], rel=1e-3)
     again = tmp_path / "again.html"
-    run("query", "-", "--html", str(again), stdin=f"{PAPER}\nDeus dixit\n")
+    run("query", "-", *soft, "--html", str(again), stdin=f"{PAPER}\nDeus dixit\n")
     assert again.read_bytes() == target.read_bytes()
 
 

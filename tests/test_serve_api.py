@@ -83,7 +83,9 @@ def test_a_query_gives_the_objects_of_the_command_line(serving: Serving, library
     for explain in (False, True):
         asked = {"text": "gustate videte", "rerank": "tfidf", "top": 2, "explain": explain}
         reply = serving.post("api/query", asked)
-        retriever = Retriever(index, reranker="tfidf", top=2, explain=explain)
+        retriever = Retriever(
+            index, generators=("fused",), reranker="tfidf", top=2, explain=explain
+        )
         line, end = reply.data.decode().splitlines()
         assert line == answer_json(retriever.answer("gustate videte"))
         assert json.loads(end)["status"] == "done"
@@ -233,7 +235,11 @@ def test_one_search_at_a_time_for_each_and_two_for_all(serving: Serving) -> None
         ("query", {"text": "a", "books": ["Harry Potter"]}, "is not a book of the Bible"),
         ("query", {"text": "a", "testaments": ["old"]}, "no testament 'old'; use ot or nt"),
         ("query", {"text": "a", "set": {"soft-cosine": 3}}, "field 'set' must be an object"),
-        ("query", {"text": "a", "set": {"soft-cosine": {"power": "x"}}}, "must be a whole number"),
+        (
+            "query",
+            {"text": "a", "rerank": "soft-cosine", "set": {"soft-cosine": {"power": "x"}}},
+            "must be a whole number",
+        ),
         ("query", {"text": "a", "set": {"learned": {"model": "/etc/passwd"}}}, "command line"),
         ("scan", {}, "give either field 'text' or field 'text_id'"),
         ("scan", {"text": ""}, "pasted-text.txt: there is no text in it"),

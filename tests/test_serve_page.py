@@ -179,6 +179,7 @@ def test_a_phrase_as_a_query(page: Page) -> None:
     page.at('input[value="query"]').click()
     page.at("#how > summary").click()
     assert not page.at("#threshold").is_displayed()
+    Select(page.at("#first-stage")).select_by_value("bm25")
     Select(page.at("#rerank")).select_by_value("none")
     assert "The order of the first stage." in page.at("#described").text
     page.search("principio")

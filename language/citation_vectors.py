@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, ArrayFile
-from allusion_es.core.errors import InputError, SettingsMismatchError
+from allusion_es.core.arrays import Array
+from allusion_es.core.errors import SettingsMismatchError
 from allusion_es.language.analysis import AnalysisSettings
 from allusion_es.language.citation_file import FORMAT, KIND, CitationTable
+from allusion_es.language.learned_file import open_learned
 from allusion_es.language.word_parts import Word, WordParts, find_rows, lemma_key
 
 CONTEXT = 0.5
@@ -24,8 +25,6 @@ _FEW = 2_000
 _WORDS = 10_000
 _KEPT = 100_000
 """Words whose vectors are kept in memory, about as many as a large collection has."""
-
-_REMAKE = "make it again with 'allusion-es learn', or install allusion-es again"
 
 Singles = NDArray[np.float32]
 
@@ -51,16 +50,8 @@ class CitationVectors:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            file = ArrayFile(path, _REMAKE)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        file = open_learned(path, KIND, FORMAT, "citation vectors")
         meta = file.meta
-        if meta.get("kind") != KIND or meta.get("format") != FORMAT:
-            raise InputError(
-                f"{path}: not citation vectors of format {FORMAT} but {meta.get('kind', 'other')} "
-                f"of format {meta.get('format')}; {_REMAKE}"
-            )
         self.name: str = meta["name"]
         self.about: Mapping[str, Any] = meta["about"]
         self.settings = AnalysisSettings(**meta["settings"])

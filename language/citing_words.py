@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, ArrayFile, save_arrays
+from allusion_es.core.arrays import Array, save_arrays
 from allusion_es.core.errors import InputError
 from allusion_es.language.analysis import AnalysisSettings
 from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.learned_file import REMAKE, open_learned
 
 KIND = "citing words"
 SUFFIX = ".expansion"
@@ -22,7 +23,6 @@ SUFFIX = ".expansion"
 FORMAT = 1
 """Raised whenever the file changes in a way that older programs cannot read."""
 
-_REMAKE = "make it again with 'allusion-es learn', or install allusion-es again"
 _MOST = 65_535
 
 Counts = Mapping[str, Mapping[str, int]]
@@ -75,16 +75,8 @@ class CitingWords:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._file = ArrayFile(path, _REMAKE)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        self._file = open_learned(path, KIND, FORMAT, "citing words")
         meta = self._file.meta
-        if meta.get("kind") != KIND or meta.get("format") != FORMAT:
-            raise InputError(
-                f"{path}: not citing words of format {FORMAT} but {meta.get('kind', 'other')} of "
-                f"format {meta.get('format')}; {_REMAKE}"
-            )
         self.about: Mapping[str, Any] = meta["about"]
         self.settings = AnalysisSettings(**meta["settings"])
 
@@ -154,7 +146,7 @@ def citing_words_of(vectors: CitationVectors) -> CitingWords | None:
         return None
     found = CitingWords(path)
     if found.about.get("vectors") != vectors.name or found.settings != vectors.settings:
-        raise InputError(f"{path} does not belong to citation vectors {vectors.name}; {_REMAKE}")
+        raise InputError(f"{path} does not belong to citation vectors {vectors.name}; {REMAKE}")
     return found
 
 

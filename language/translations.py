@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, ArrayFile, save_arrays
-from allusion_es.core.errors import InputError
+from allusion_es.core.arrays import Array, save_arrays
 from allusion_es.language.analysis import AnalysisSettings
+from allusion_es.language.learned_file import open_learned
 
 KIND = "translations"
 FORMAT = 1
 """Raised whenever the file changes in a way that older programs cannot read."""
-
-_REMAKE = "make it again with 'allusion-es learn', or install allusion-es again"
 
 Entries = Mapping[str, Mapping[str, float]]
 """For each lemma of the passages the lemmas of the citing texts, each with its probability."""
@@ -71,16 +69,8 @@ class Translations:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._file = ArrayFile(path, _REMAKE)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        self._file = open_learned(path, KIND, FORMAT, "translations")
         meta = self._file.meta
-        if meta.get("kind") != KIND or meta.get("format") != FORMAT:
-            raise InputError(
-                f"{path}: not translations of format {FORMAT} but {meta.get('kind', 'other')} of "
-                f"format {meta.get('format')}; {_REMAKE}"
-            )
         self.about: Mapping[str, Any] = meta["about"]
         self.settings = AnalysisSettings(**meta["settings"])
 

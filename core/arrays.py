@@ -7,10 +7,12 @@ array lies, its type, shape and CRC-32.
 
 import hashlib
 import json
+import math
 import mmap
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ _PREFIX = struct.Struct("<8sQI")
 _ALIGN = 64
 _TYPES = frozenset({"|i1", "|u1", "<u2", "<i4", "<i8", "<f4", "<f8"})
 _MAX_HEADER = 1 << 24
+_MOST_DIMENSIONS = 4
 
 
 def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
@@ -39,7 +42,7 @@ def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Arr
 
     Raises:
         StorageError: The file cannot be written.
-        ValueError: An array holds something else than numbers.
+        ValueError: An array holds something else than numbers, or `meta` a number that is none.
     """
     table: dict[str, dict[str, Any]] = {}
     offset = 0
@@ -54,7 +57,7 @@ def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Arr
             "crc": zlib.crc32(array.data),
         }
         offset += -(-array.nbytes // _ALIGN) * _ALIGN
-    header = json.dumps({"meta": meta, "arrays": table, "size": offset}).encode()
+    header = json.dumps({"meta": meta, "arrays": table, "size": offset}, allow_nan=False).encode()
     start = _start(len(header))
     with writing(path) as file:
         file.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)))
@@ -91,19 +94,25 @@ class ArrayFile:
         with path.open("rb") as file:
             prefix = file.read(_PREFIX.size)
             if len(prefix) < _PREFIX.size or prefix[:8] != _MAGIC:
-                raise self._damaged("it does not begin as an index does")
+                raise self.damaged("it does not begin as an index does")
             _, length, crc = _PREFIX.unpack(prefix)
             header = file.read(length) if length <= _MAX_HEADER else b""
             if len(header) != length or zlib.crc32(header) != crc:
-                raise self._damaged("its header is incomplete or changed")
+                raise self.damaged("its header is incomplete or changed")
             self._buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.fingerprint = hashlib.sha256(header).hexdigest()[:16]
-        content = json.loads(header)
-        self.meta: dict[str, Any] = content["meta"]
-        self._table: dict[str, dict[str, Any]] = content["arrays"]
         self._start = _start(length)
-        if len(self._buffer) != self._start + content.get("size", -1):
-            raise self._damaged("it is cut off")
+        size = len(self._buffer) - self._start
+        try:
+            # Whoever can write a file can write checksums too, so that nothing in it is trusted.
+            content = json.loads(header, parse_constant=_refuse, parse_float=_finite)
+            if size != content["size"]:
+                raise self.damaged("it is cut off")
+            self.meta: dict[str, Any] = dict(content["meta"].items())
+            self._table = {name: _entry(each, size) for name, each in content["arrays"].items()}
+            _check_places(self._table.values())
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise self.damaged("its header is not one of an index") from error
 
     def __contains__(self, name: str) -> bool:
         """Whether there is an array of that name."""
@@ -116,14 +125,27 @@ class ArrayFile:
             IndexDamagedError: It is missing, cut off or changed.
         """
         entry = self._table.get(name)
-        if entry is None or entry["type"] not in _TYPES:
-            raise self._damaged(f"it lacks {name}")
-        count = int(np.prod(entry["shape"], dtype=np.int64))
-        start = self._start + entry["offset"]
-        flat: Array = np.frombuffer(self._buffer, entry["type"], count, start)
-        if zlib.crc32(flat.data) != entry["crc"]:
-            raise self._damaged(f"{name} has changed since it was written")
-        return flat.reshape(entry["shape"])
+        if entry is None:
+            raise self.damaged(f"it lacks {name}")
+        if not entry.count:
+            return np.zeros(entry.shape, entry.type)
+        flat: Array = np.frombuffer(
+            self._buffer, entry.type, entry.count, self._start + entry.offset
+        )
+        if zlib.crc32(flat.data) != entry.crc:
+            raise self.damaged(f"{name} has changed since it was written")
+        return flat.reshape(entry.shape)
+
+    def length(self, name: str) -> int:
+        """How long the array `name` is, without reading it.
+
+        Raises:
+            IndexDamagedError: It is missing.
+        """
+        entry = self._table.get(name)
+        if entry is None:
+            raise self.damaged(f"it lacks {name}")
+        return entry.shape[0]
 
     def check(self) -> None:
         """Read every array and compare its checksum.
@@ -134,5 +156,53 @@ class ArrayFile:
         for name in self._table:
             self.load(name)
 
-    def _damaged(self, what: str) -> IndexDamagedError:
+    def damaged(self, what: str) -> IndexDamagedError:
+        """The error to raise where what the file holds cannot be."""
         return IndexDamagedError(f"{self._path}: damaged index, {what}; {self._rebuild}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Where an array lies, from the start of all arrays, and what it is."""
+
+    type: str
+    shape: tuple[int, ...]
+    count: int
+    offset: int
+    end: int
+    crc: int
+
+
+def _entry(record: Mapping[str, Any], size: int) -> _Entry:
+    """An array of a header, if it lies inside the file."""
+    shape, offset, crc = tuple(record["shape"]), record["offset"], record["crc"]
+    if record["type"] not in _TYPES or not 0 < len(shape) <= _MOST_DIMENSIONS:
+        raise ValueError("type or shape")
+    if not all(type(number) is int and number >= 0 for number in (*shape, offset, crc)):
+        raise ValueError("numbers")
+    count = math.prod(shape)
+    end = offset + count * np.dtype(record["type"]).itemsize
+    # Also of an empty array no length may be more than any array could have.
+    if offset % _ALIGN or end > size or max(shape, default=0) > max(size, _ALIGN):
+        raise ValueError("place")
+    return _Entry(record["type"], shape, count, offset, end, crc)
+
+
+def _check_places(entries: Iterable[_Entry]) -> None:
+    """Arrays must not overlap, or a small file could stand for a large one."""
+    place = 0
+    for entry in sorted((each for each in entries if each.count), key=lambda each: each.offset):
+        if entry.offset < place:
+            raise ValueError("overlap")
+        place = entry.end
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(constant)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(digits)
+    return number

@@ -1,6 +1,7 @@
 """One analysis for collection and query: text to tokens, lemmas and their places."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
 from allusion_es.core.errors import InputError
 from allusion_es.language.lemmatise import Lemmatiser, load_lemmatiser
@@ -43,6 +44,19 @@ class AnalysisSettings:
     lemmatiser_version: str = ""
     stop_words: bool = False
     version: int = ANALYSIS_VERSION
+
+    @staticmethod
+    def from_json(data: Mapping[str, object]) -> "AnalysisSettings":
+        """The settings whose plain values these are.
+
+        Raises:
+            TypeError: They are something else.
+        """
+        settings = AnalysisSettings(**data)  # type: ignore[arg-type]
+        for name, default in asdict(AnalysisSettings()).items():
+            if type(getattr(settings, name)) is not type(default):
+                raise TypeError(f"{name} is not what it must be")
+        return settings
 
 
 class Analyser:

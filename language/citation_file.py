@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ KIND = "citation vectors"
 FORMAT = 1
 """Raised whenever the file changes in a way that older programs cannot read."""
 
+_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _LARGEST = 127
 _ZERO = 1e-30
 """Rows that are smaller are zero: single precision could not hold their scales."""
@@ -81,6 +83,16 @@ def save_citation_vectors(
     name = digest.hexdigest()[:16]
     save_arrays(path, {**meta, "name": name}, arrays)
     return name
+
+
+def is_name(name: str) -> bool:
+    """Whether a name can be that of citation vectors; it becomes part of a path.
+
+    Example:
+        >>> is_name("0f3a"), is_name("../0f3a")
+        (True, False)
+    """
+    return _NAME.fullmatch(name) is not None
 
 
 def to_bytes(rows: Singles) -> tuple[NDArray[np.int8], Singles]:

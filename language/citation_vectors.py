@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Array
 from allusion_es.core.errors import SettingsMismatchError
 from allusion_es.language.analysis import AnalysisSettings
-from allusion_es.language.citation_file import FORMAT, KIND, CitationTable
+from allusion_es.language.citation_file import FORMAT, KIND, CitationTable, is_name
 from allusion_es.language.learned_file import open_learned
 from allusion_es.language.word_parts import Word, WordParts, find_rows, lemma_key
 
@@ -25,6 +25,10 @@ _FEW = 2_000
 _WORDS = 10_000
 _KEPT = 100_000
 """Words whose vectors are kept in memory, about as many as a large collection has."""
+
+_MOST_SCALE = 1e6
+_MOST_WEIGHT = 1e6
+"""Real scales and weights are far smaller; larger ones could make a sum infinite."""
 
 Singles = NDArray[np.float32]
 
@@ -51,16 +55,16 @@ class CitationVectors:
 
     def __init__(self, path: Path) -> None:
         file = open_learned(path, KIND, FORMAT, "citation vectors")
-        meta = file.meta
-        self.name: str = meta["name"]
-        self.about: Mapping[str, Any] = meta["about"]
-        self.settings = AnalysisSettings(**meta["settings"])
-        self._unknown_weight = float(meta["unknown_weight"])
-        self._keys = file.load("keys")
-        self._rows = file.load("rows")
-        self._scales = file.load("scales")
-        self._lemma_keys = file.load("lemma_keys")
-        self._lemma_weights = file.load("lemma_weights")
+        self.name: str = file.told(_name)
+        self.about: Mapping[str, Any] = file.about
+        self.settings = file.settings
+        self._unknown_weight: float = file.told(_unknown_weight)
+        self._keys = file.integers("keys", (None,))
+        self._rows = file.integers("rows", (len(self._keys), None), 128, least=-127)
+        self._scales = file.floats("scales", (len(self._keys),), _MOST_SCALE, least=0)
+        self._lemma_keys = file.integers("lemma_keys", (None,))
+        weights = (len(self._lemma_keys),)
+        self._lemma_weights = file.floats("lemma_weights", weights, _MOST_WEIGHT, least=0)
         self.dimension: int = self._rows.shape[1]
         self.path = path
         self._kept_places: dict[Word, int] = {}
@@ -189,6 +193,21 @@ class CitationVectors:
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
         _add(sums, weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
         return unit(sums)
+
+
+def _name(meta: Mapping[str, Any]) -> str:
+    """The name in a header, which becomes part of a path."""
+    name: str = meta["name"]
+    if not is_name(name):
+        raise ValueError("name")
+    return name
+
+
+def _unknown_weight(meta: Mapping[str, Any]) -> float:
+    weight = float(meta["unknown_weight"])
+    if not 0 <= weight <= _MOST_WEIGHT:
+        raise ValueError("unknown_weight")
+    return weight
 
 
 def _add(

@@ -76,19 +76,18 @@ class CitingWords:
 
     def __init__(self, path: Path) -> None:
         self._file = open_learned(path, KIND, FORMAT, "citing words")
-        meta = self._file.meta
-        self.about: Mapping[str, Any] = meta["about"]
-        self.settings = AnalysisSettings(**meta["settings"])
+        self.about: Mapping[str, Any] = self._file.about
+        self.settings = self._file.settings
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The passages that are cited, sorted."""
-        return _lines(self._file.load("ids"))
+        return tuple(self._file.lines("ids"))
 
     @cached_property
     def words(self) -> tuple[str, ...]:
         """All lemmas, sorted."""
-        return _lines(self._file.load("words"))
+        return tuple(self._file.lines("words"))
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -98,17 +97,17 @@ class CitingWords:
     @cached_property
     def lemmas(self) -> NDArray[np.int32]:
         """The lemmas of all passages in order, as places in `words`, shape (entries,)."""
-        return self._file.load("lemmas")
+        return self._file.integers("lemmas", (None,), len(self.words))
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """In how many citing texts each stands, shape (entries,)."""
-        return self._file.load("counts").astype(np.int64)
+        return self._file.integers("counts", (len(self.lemmas),), _MOST + 1).astype(np.int64)
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Passage i has the entries `offsets[i]:offsets[i + 1]`; shape (ids + 1,)."""
-        return self._file.load("offsets")
+        return self._file.offsets("offsets", len(self.ids), len(self.lemmas))
 
     def table(self) -> dict[str, dict[str, int]]:
         """All of it, to go on counting from."""
@@ -148,8 +147,3 @@ def citing_words_of(vectors: CitationVectors) -> CitingWords | None:
     if found.about.get("vectors") != vectors.name or found.settings != vectors.settings:
         raise InputError(f"{path} does not belong to citation vectors {vectors.name}; {REMAKE}")
     return found
-
-
-def _lines(data: Array) -> tuple[str, ...]:
-    text = data.tobytes().decode()
-    return tuple(text.split("\n")) if text else ()

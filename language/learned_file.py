@@ -1,15 +1,38 @@
 """Opening the files that are learned from known citations."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from allusion_es.core.arrays import ArrayFile
+from allusion_es.core.checked_arrays import CheckedArrays
 from allusion_es.core.errors import InputError
+from allusion_es.language.analysis import AnalysisSettings
 
 REMAKE = "make it again with 'allusion-es learn', or install allusion-es again"
 """What to do with a file that cannot be used."""
 
 
-def open_learned(path: Path, kind: str, format: int, what: str) -> ArrayFile:
+class LearnedFile(CheckedArrays):
+    """A file of arrays that was learned.
+
+    Attributes:
+        about: What it was learned from.
+        settings: How the texts were analysed.
+
+    Raises:
+        IndexDamagedError: Its header lacks these.
+    """
+
+    def __init__(self, file: ArrayFile) -> None:
+        super().__init__(file)
+        self.about: Mapping[str, Any] = self.told(lambda meta: dict(meta["about"].items()))
+        self.settings: AnalysisSettings = self.told(
+            lambda meta: AnalysisSettings.from_json(meta["settings"])
+        )
+
+
+def open_learned(path: Path, kind: str, format: int, what: str) -> LearnedFile:
     """A file of arrays that was learned.
 
     Args:
@@ -29,7 +52,7 @@ def open_learned(path: Path, kind: str, format: int, what: str) -> ArrayFile:
     meta = file.meta
     if meta.get("kind") != kind or meta.get("format") != format:
         raise InputError(
-            f"{path}: not {what} of format {format} but {meta.get('kind', 'other')} of format "
-            f"{meta.get('format')}; {REMAKE}"
+            f"{path}: not {what} of format {format} but {meta.get('kind', 'other')!s:.40} of "
+            f"format {meta.get('format')!s:.40}; {REMAKE}"
         )
-    return file
+    return LearnedFile(file)

@@ -70,13 +70,12 @@ class Translations:
 
     def __init__(self, path: Path) -> None:
         self._file = open_learned(path, KIND, FORMAT, "translations")
-        meta = self._file.meta
-        self.about: Mapping[str, Any] = meta["about"]
-        self.settings = AnalysisSettings(**meta["settings"])
+        self.about: Mapping[str, Any] = self._file.about
+        self.settings = self._file.settings
 
     def __len__(self) -> int:
         """How many entries there are."""
-        return len(self._file.load("targets"))
+        return self._file.file.length("targets")
 
     def matrix(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
         """t(target | source) for distinct words, shape (len(sources), len(targets))."""
@@ -94,23 +93,28 @@ class Translations:
         return found
 
     @cached_property
+    def _words(self) -> list[str]:
+        return self._file.lines("words")
+
+    @cached_property
     def _numbers(self) -> dict[str, int]:
-        text = self._file.load("words").tobytes().decode()
-        return {word: number for number, word in enumerate(text.split("\n"))}
+        return {word: number for number, word in enumerate(self._words)}
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        return {code: place for place, code in enumerate(self._file.load("sources").tolist())}
+        sources = self._file.integers("sources", (None,), len(self._words))
+        return {code: place for place, code in enumerate(sources.tolist())}
 
     @cached_property
     def _offsets(self) -> list[int]:
-        offsets: list[int] = self._file.load("offsets").tolist()
+        parts = self._file.file.length("sources")
+        offsets: list[int] = self._file.offsets("offsets", parts, len(self)).tolist()
         return offsets
 
     @cached_property
     def _targets(self) -> NDArray[np.int32]:
-        return self._file.load("targets")
+        return self._file.integers("targets", (None,), len(self._words))
 
     @cached_property
     def _probabilities(self) -> NDArray[np.float32]:
-        return self._file.load("probabilities")
+        return self._file.floats("probabilities", (len(self),), 1.01, least=0)

@@ -46,7 +46,7 @@ class IndexSettings:
         analysis = data["analysis"]
         if not isinstance(analysis, dict):
             raise TypeError("analysis must be an object")
-        return IndexSettings(analysis=AnalysisSettings(**analysis), **rest)  # type: ignore[arg-type]
+        return IndexSettings(analysis=AnalysisSettings.from_json(analysis), **rest)  # type: ignore[arg-type]
 
 
 class CandidateIndex(Protocol):

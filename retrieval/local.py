@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, ArrayFile
+from allusion_es.core.arrays import ArrayFile
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError, VerseError
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import KnownVectors, NoVectors, WordVectors
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.local_build import FORMAT, READABLE, decode_record
+from allusion_es.retrieval.local_build import FACETS, FORMAT, READABLE, decode_record
 from allusion_es.retrieval.local_expansion import WEIGHTS, LocalExpansion
 from allusion_es.retrieval.local_grams import LocalGrams
+from allusion_es.retrieval.local_layout import LocalLayout
 from allusion_es.retrieval.local_vectors import BY_VECTOR, LocalVectors, Scored
 from allusion_es.retrieval.local_words import LocalWords
 from allusion_es.retrieval.parts import Part, need
@@ -53,24 +54,27 @@ class LocalIndex:
             raise IndexMissingError(
                 f"there is no index {self.name!r} ({path}); build it with 'allusion-es index'"
             ) from error
-        meta = self._file.meta
-        self.fingerprint = self._file.fingerprint
-        if meta.get("format") not in READABLE:
+        except OSError as error:
             raise IndexDamagedError(
-                f"{path}: index format {meta.get('format')} instead of {FORMAT}; {self._rebuild}"
+                f"{path}: cannot be read ({error.strerror or error}); {self._rebuild}"
+            ) from error
+        self.fingerprint = self._file.fingerprint
+        found = self._file.meta.get("format")
+        if found not in READABLE:
+            raise IndexDamagedError(
+                f"{path}: index format {found!r:.40} instead of {FORMAT}; {self._rebuild}"
             )
-        self.settings = IndexSettings.from_json(meta["settings"])
-        self._size = int(meta["passages"])
-        self._facets: dict[str, list[str]] = meta["facets"]
+        self._layout = LocalLayout(self._file, FACETS)
+        self._array = self._layout.load
+        self.settings: IndexSettings = self._layout.settings
         self._elsewhere = vectors
         self._models = models
-        self._arrays: dict[str, Array] = {}
         self._vectors = LocalVectors(self._array)
         self._grams = LocalGrams(self._file, self._array, self.settings.k1, self.settings.b)
 
     def __len__(self) -> int:
         """How many passages it holds."""
-        return self._size
+        return self._layout.passages
 
     @property
     def max_candidates(self) -> int:
@@ -102,7 +106,10 @@ class LocalIndex:
         """See `CandidateIndex.citations`."""
         if "citation_vectors" not in self._file or self._models is None:
             return None
-        return self._models(self.settings.citations)
+        citations = self._models(self.settings.citations)
+        if self._array("citation_vectors").shape[1] != citations.dimension:
+            raise self._file.damaged("its citation vectors are of another length")
+        return citations
 
     def check(self) -> None:
         """Compare every checksum.
@@ -139,10 +146,13 @@ class LocalIndex:
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """See `CandidateIndex.passages`."""
         records, offsets = self._array("records"), self._array("record_offsets")
-        return [
-            decode_record(records[offsets[place] : offsets[place + 1]].tobytes())
-            for place in self._places(ids)
-        ]
+        try:
+            return [
+                decode_record(records[offsets[place] : offsets[place + 1]].tobytes())
+                for place in self._places(ids)
+            ]
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._file.damaged("a passage cannot be read") from error
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """See `CandidateIndex.statistics`."""
@@ -172,7 +182,7 @@ class LocalIndex:
         chosen = (("book", within.books), ("testament", within.testaments), ("work", within.works))
         for facet, values in chosen:
             if values:
-                codes = [code for code, v in enumerate(self._facets[facet]) if v in values]
+                codes = [code for code, v in enumerate(self._layout.facets[facet]) if v in values]
                 fits = np.isin(self._array(f"facet.{facet}"), codes)
                 allowed = fits if allowed is None else allowed & fits
         return allowed
@@ -189,12 +199,6 @@ class LocalIndex:
             scores[order].astype(np.float64),
         )
 
-    def _array(self, name: str) -> Array:
-        array = self._arrays.get(name)
-        if array is None:
-            array = self._arrays[name] = self._file.load(name)
-        return array
-
     def _places(self, ids: Sequence[str]) -> NDArray[np.int64]:
         places = self._places_of_ids
         try:
@@ -204,30 +208,25 @@ class LocalIndex:
 
     @cached_property
     def _expansion(self) -> LocalExpansion:
-        return LocalExpansion(self._array, self._size)
+        return LocalExpansion(self._array, len(self))
 
     @cached_property
     def _scorer(self) -> LocalWords:
         return LocalWords(self._array, self._numbers, self.settings.k1, self.settings.b)
 
-    @cached_property
+    @property
     def words(self) -> list[str]:
         """All words that occur as token or lemma, sorted."""
-        return _lines(self._array("words"))
+        return self._layout.words
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {word: number for number, word in enumerate(self.words)}
 
-    @cached_property
+    @property
     def _ids(self) -> list[str]:
-        return _lines(self._array("ids"))
+        return self._layout.ids
 
     @cached_property
     def _places_of_ids(self) -> dict[str, int]:
         return {identifier: place for place, identifier in enumerate(self._ids)}
-
-
-def _lines(data: Array) -> list[str]:
-    text = data.tobytes().decode()
-    return text.split("\n") if text else []

@@ -33,6 +33,9 @@ READABLE = (1, 2, FORMAT)
 FACETS = ("book", "testament", "work")
 """The properties of passages that searches can be restricted by."""
 
+_RECORD = [str, str, str, str, int, int, int, str, str]
+"""What a record consists of; see `encode_record`."""
+
 
 def build_local(
     path: Path,
@@ -219,5 +222,14 @@ def encode_record(passage: Passage) -> bytes:
 
 
 def decode_record(record: bytes) -> Passage:
-    """The passage that `encode_record` wrote."""
-    return Passage(*json.loads(record))
+    """The passage that `encode_record` wrote.
+
+    Raises:
+        ValueError, TypeError: It is something else.
+    """
+    values = json.loads(record)
+    if [type(value) for value in values] != _RECORD:
+        raise TypeError("record")
+    # JSON can say half a character, which nothing could print.
+    "".join(value for value in values if isinstance(value, str)).encode()
+    return Passage(*values)

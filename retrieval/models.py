@@ -5,6 +5,7 @@ from pathlib import Path
 
 from allusion_es.core.errors import InputError
 from allusion_es.language.analysis import AnalysisSettings
+from allusion_es.language.citation_file import is_name
 from allusion_es.language.citation_vectors import CitationVectors
 
 SUFFIX = ".citations"
@@ -87,9 +88,9 @@ class Models:
 
     def _read(self, name: str) -> CitationVectors:
         path = self.path(name)
-        if not path.exists():
+        if not is_name(name) or not path.exists():
             raise InputError(
-                f"the index was built with citation vectors {name}, which are not in "
+                f"the index was built with citation vectors {name[:64]!r}, which are not in "
                 f"{self.folder}; copy them there from where they were learned, or build the index "
                 "again"
             )

@@ -1,6 +1,7 @@
 """Where files lie, and how they are written: whole or not at all."""
 
 import contextlib
+import glob
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from allusion_es.core.errors import InputError, StorageError
+from allusion_es.core.locks import is_abandoned, locked_file
 
 DATA_DIR_VARIABLE = "ALLUSION_DATA_DIR"
 """Environment variable that names the folder for data and indexes."""
@@ -34,7 +36,8 @@ def data_dir(chosen: Path | None = None) -> Path:
 def writing(path: Path) -> Iterator[BinaryIO]:
     """Write a file whole or not at all: to a temporary name beside it, then renamed.
 
-    What was there before stays until the new file is complete and on the disk.
+    What was there before stays until the new file is complete and on the disk. Temporary files
+    that killed processes left of the same file are deleted.
 
     Raises:
         StorageError: The file cannot be written (no permission, disk full).
@@ -42,11 +45,16 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+            if is_abandoned(left):
+                left.unlink(missing_ok=True)
+        with locked_file(temporary) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+            if os.name == "nt":
+                file.close()  # open files cannot be renamed there, and there are no locks
+            temporary.replace(path)
     except OSError as error:
         raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
     finally:

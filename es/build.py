@@ -1,36 +1,23 @@
 """Building an index on a server: whole, or not at all."""
 
-import contextlib
-import time
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
-from allusion_es.core.errors import AllusionError, InputError, ServerRefusedError, UsageError
+from allusion_es.core.errors import InputError, ServerRefusedError, UsageError
 from allusion_es.core.progress import Progress, silent
-from allusion_es.es.bulk import Document, index_documents
-from allusion_es.es.catalogue import (
-    Found,
-    alias_of,
-    delete_proper,
-    find_all,
-    find_current,
-    is_current,
-    new_proper_name,
-    terms_of,
-)
+from allusion_es.es.bulk import Document, count_documents, index_documents
+from allusion_es.es.catalogue import create_index, new_proper_name, terms_of
 from allusion_es.es.connection import Server
 from allusion_es.es.mapping import index_body, passages_body
 from allusion_es.es.meta import Meta
 from allusion_es.es.spool import Spool
+from allusion_es.es.switching import at_work_on, delete_stale, give_up, make_current
 from allusion_es.es.weights import passage_documents, term_documents
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.names import check_name
-
-STALE_SECONDS = 3600
-"""A half-built index this old was left behind by a process that was killed."""
 
 
 def build_es_index(
@@ -80,7 +67,6 @@ def build_es_index(
         spool.fill(passages)
         if not len(spool):
             raise InputError("there is no passage to index; give a text with at least one")
-        _delete_stale(server, name)
         proper = new_proper_name(name)
         meta = Meta(
             name,
@@ -93,21 +79,23 @@ def build_es_index(
             citations.dimension if citations else 0,
             frozenset({"ngrams", "expansion"} if citations else {"ngrams"}),
         )
-        try:
-            _create(server, proper, meta, shards, replicas)
-            documents = passage_documents(spool, vectors, citations)
-            _fill(server, proper, spool, progress(documents, "Indexing", len(spool)))
-            _check_counts(server, proper, spool)
-            _make_current(server, name, proper)
-        except BaseException:
-            _give_up(server, name, proper)
-            raise
+        with at_work_on(proper):
+            try:
+                _create(server, proper, meta, shards, replicas)
+                delete_stale(server, name, proper)
+                documents = passage_documents(spool, vectors, citations)
+                _fill(server, proper, spool, progress(documents, "Indexing", len(spool)))
+                _check_counts(server, proper, spool)
+                make_current(server, name, proper)
+            except BaseException:
+                give_up(server, name, proper)
+                raise
     return meta.passages
 
 
 def _create(server: Server, proper: str, meta: Meta, shards: int, replicas: int) -> None:
-    server.request("PUT", f"/{terms_of(proper)}", index_body("terms", 1, replicas))
-    server.request("PUT", f"/{proper}", passages_body(meta, shards, replicas))
+    create_index(server, terms_of(proper), index_body("terms", 1, replicas))
+    create_index(server, proper, passages_body(meta, shards, replicas))
 
 
 def _fill(server: Server, proper: str, spool: Spool, documents: Iterable[Document]) -> None:
@@ -119,50 +107,9 @@ def _fill(server: Server, proper: str, spool: Spool, documents: Iterable[Documen
 def _check_counts(server: Server, proper: str, spool: Spool) -> None:
     terms = sum(len(field.numbers) for field in spool.fields.values())
     for index, expected in ((proper, len(spool)), (terms_of(proper), terms)):
-        counted = _count(server, index)
+        counted = count_documents(server, index)
         if counted != expected:
             raise ServerRefusedError(
                 f"{server.url} holds {counted} of {expected} documents of {index}; the new "
                 "index was discarded, try again"
             )
-
-
-def _count(server: Server, index: str) -> int:
-    count: int = server.request("GET", f"/{index}/_count")["count"]
-    return count
-
-
-def _make_current(server: Server, name: str, proper: str) -> None:
-    """Let the alias lead to the new index and delete the old one, in a single step."""
-    there = find_all(server, name)
-    old = {found.proper for found in there if is_current(found)}
-    old |= {terms_of(index) for index in old}
-    actions: list[dict[str, Any]] = [
-        {"remove_index": {"index": found.proper}} for found in there if found.proper in old
-    ]
-    actions.append({"add": {"index": proper, "alias": alias_of(name)}})
-    server.request("POST", "/_aliases", {"actions": actions})
-
-
-def _give_up(server: Server, name: str, proper: str) -> None:
-    """Delete a half-built index, without hiding the error that led to this."""
-    with contextlib.suppress(AllusionError):
-        # The alias may have moved although the answer to that was lost.
-        with contextlib.suppress(AllusionError):
-            if find_current(server, name).proper == proper:
-                return
-        delete_proper(server, [proper, terms_of(proper)])
-
-
-def _delete_stale(server: Server, name: str) -> None:
-    """Delete what processes that were killed left behind; a younger one may still be at work."""
-    found = find_all(server, name)
-    current = {one.proper for one in found if is_current(one)}
-    kept = current | {terms_of(proper) for proper in current}
-    stale = [one.proper for one in found if one.proper not in kept and _age(one) > STALE_SECONDS]
-    delete_proper(server, stale)
-
-
-def _age(found: Found) -> float:
-    """Seconds since an index was created."""
-    return time.time() - int(found.setting("creation_date", "0")) / 1000

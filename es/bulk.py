@@ -7,8 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from allusion_es.core.errors import InputError, ServerRefusedError
+from allusion_es.es.answers import BULK, COUNT, check_answer, strange_answer
 from allusion_es.es.connection import Server, encode
-from allusion_es.es.failures import reason_of
+from allusion_es.es.failures import RequestTooLargeError, is_lock, reason_of
+from allusion_es.es.partial import find_shortfall
 
 Document = tuple[str, bytes]
 """An id and the encoded document."""
@@ -17,7 +19,10 @@ BATCH_BYTES = 4_000_000
 BATCH_DOCUMENTS = 2_000
 IN_FLIGHT = 2
 
-_RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0)
+_RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+_SHARD_SECONDS = 10
+"""How long the server waits for a shard whose node has died to live elsewhere; then we wait."""
 
 
 def index_documents(server: Server, index: str, documents: Iterable[Document]) -> int:
@@ -60,18 +65,51 @@ def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 
 
 def _index_batch(server: Server, index: str, batch: list[Document]) -> None:
-    """Index one batch; documents that an overloaded server rejects are sent again."""
-    path = f"/{index}/_bulk?filter_path=errors,items.*._id,items.*.status,items.*.error"
+    """Index one batch; documents that the server cannot take for now are sent again."""
     for delay in (*_RETRY_SECONDS, None):
-        answer = server.send_lines(path, _lines(batch))
-        if not answer["errors"]:
+        items = _send(server, index, batch)
+        failed = [item for item in items if not 200 <= item["status"] < 300]
+        if not failed:
             return
-        failed = [item["index"] for item in answer["items"] if "error" in item["index"]]
         rejected = {item["_id"] for item in failed if _is_rejection(item)}
         if delay is None or len(rejected) < len(failed):
             raise _failure(failed, server.url)
         batch = [document for document in batch if document[0] in rejected]
         time.sleep(delay)
+
+
+def _send(server: Server, index: str, batch: list[Document]) -> list[dict[str, Any]]:
+    """What became of each document; a batch that is too large for the server goes in halves."""
+    path = (
+        f"/{index}/_bulk?timeout={_SHARD_SECONDS}s"
+        "&filter_path=errors,items.*._id,items.*.status,items.*.error"
+    )
+    try:
+        answer = server.send_lines(path, _lines(batch))
+    except RequestTooLargeError:
+        half = len(batch) // 2
+        if not half:
+            raise
+        return _send(server, index, batch[:half]) + _send(server, index, batch[half:])
+    check_answer(answer, BULK, server.url)
+    items: list[dict[str, Any]] = [item["index"] for item in answer["items"]]
+    if [item["_id"] for item in items] != [identifier for identifier, _ in batch]:
+        raise strange_answer(server.url, "other documents than were sent")
+    return items
+
+
+def count_documents(server: Server, index: str) -> int:
+    """How many documents an index has, as of its last refresh.
+
+    Raises:
+        ServerRefusedError: A shard is missing.
+    """
+    answer = server.request("GET", f"/{index}/_count")
+    check_answer(answer, COUNT, server.url)
+    if shortfall := find_shortfall(answer):
+        raise shortfall.error(server.url)
+    count: int = answer["count"]
+    return count
 
 
 def _lines(batch: list[Document]) -> Iterator[bytes]:
@@ -81,8 +119,7 @@ def _lines(batch: list[Document]) -> Iterator[bytes]:
 
 
 def _is_rejection(item: dict[str, Any]) -> bool:
-    blocked = item["error"].get("type") == "cluster_block_exception"
-    return bool(item["status"] == 429) and not blocked
+    return item["status"] in (429, 503) and not is_lock(item["status"], item)
 
 
 def _failure(failed: list[dict[str, Any]], url: str) -> InputError | ServerRefusedError:

@@ -20,15 +20,16 @@ from allusion_es.core.errors import (
     ServerRefusedError,
     UsageError,
 )
-from allusion_es.es.bulk import Document, index_documents
+from allusion_es.es.bulk import Document, count_documents, index_documents
 from allusion_es.es.candidate_documents import (
     Candidate,
     StageNames,
     candidates_body,
     describe_candidate,
 )
-from allusion_es.es.catalogue import delete_proper
+from allusion_es.es.catalogue import Found, create_index, delete_proper, describe_indexes
 from allusion_es.es.connection import Server
+from allusion_es.es.switching import at_work_on, is_left_behind
 
 ALIAS = "allusion_candidates"
 """Leads to the candidates of all runs; no index of passages can have this name."""
@@ -39,8 +40,7 @@ KEY = "allusion_es"
 MAX_RUN_ID = 200
 """Characters of a run's id."""
 
-STALE_SECONDS = 3600
-"""A half-pushed run this old was left behind by a process that was killed."""
+_TRIES = 5
 
 _PROPER = re.compile(rf"{ALIAS}-\d{{14}}-[0-9a-f]{{8}}")
 
@@ -66,11 +66,18 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """An index with the candidates of a run; `current` where the alias leads to it."""
+    """An index with the candidates of a run.
+
+    Attributes:
+        proper: Its name.
+        current: Whether the alias leads to it.
+        created: When it was created, in milliseconds of the server's clock.
+        summary: The run, once it is complete.
+    """
 
     proper: str
     current: bool
-    age: float
+    created: int
     summary: RunSummary | None
 
 
@@ -101,20 +108,20 @@ def push_candidates(
         ServerUnavailableError: The server no longer answers.
     """
     check_run_id(run_id)
-    there = _find_all(server)
-    delete_proper(server, [one.proper for one in there if _is_stale(one)])
     proper = f"{ALIAS}-{time.strftime('%Y%m%d%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     counted = _Counted(run_id, now, candidates)
-    try:
-        server.request("PUT", f"/{proper}", candidates_body(stages))
-        written = index_documents(server, proper, counted)
-        summary = RunSummary(run_id, now, counted.queries, written, method)
-        _check_count(server, proper, written)
-        _make_current(server, proper, summary)
-    except BaseException:
-        _give_up(server, proper)
-        raise
+    with at_work_on(proper):
+        try:
+            create_index(server, proper, candidates_body(stages))
+            _delete_stale(server, proper)
+            written = index_documents(server, proper, counted)
+            summary = RunSummary(run_id, now, counted.queries, written, method)
+            _check_count(server, proper, written)
+            _make_current(server, proper, summary)
+        except BaseException:
+            _give_up(server, proper)
+            raise
     return summary
 
 
@@ -185,7 +192,7 @@ class _Counted:
 
 def _check_count(server: Server, proper: str, written: int) -> None:
     server.request("POST", f"/{proper}/_refresh")
-    counted = server.request("GET", f"/{proper}/_count")["count"]
+    counted = count_documents(server, proper)
     if counted != written:
         raise ServerRefusedError(
             f"{server.url} holds {counted} of {written} candidates; they were discarded, try again"
@@ -194,34 +201,51 @@ def _check_count(server: Server, proper: str, written: int) -> None:
 
 def _make_current(server: Server, proper: str, summary: RunSummary) -> None:
     """Let the alias lead to the run, and to none that it replaces, in a single step."""
-    server.request("PUT", f"/{proper}/_mapping", {"_meta": {KEY: asdict(summary)}})
-    replaced = [
-        one.proper
+    server.change("PUT", f"/{proper}/_mapping", {"_meta": {KEY: asdict(summary)}})
+    for left in reversed(range(_TRIES)):
+        replaced = [one.proper for one in _of_run(server, summary.run_id) if one.proper != proper]
+        actions: list[dict[str, Any]] = [{"remove_index": {"index": name}} for name in replaced]
+        actions.append({"add": {"index": proper, "alias": ALIAS}})
+        try:
+            server.change("POST", "/_aliases", {"actions": actions})
+            break
+        except AllusionError:
+            # The answer may have been lost, or another process may have replaced the same.
+            if not left and not _is_current(server, proper):
+                raise
+    # Two processes that pushed the same run at once come to the same decision here.
+    runs = sorted(_of_run(server, summary.run_id), key=lambda one: (one.created, one.proper))
+    delete_proper(server, [one.proper for one in runs[:-1]])
+
+
+def _of_run(server: Server, run_id: str) -> list[_Found]:
+    return [
+        one
         for one in _find_all(server)
-        if one.current and one.summary and one.summary.run_id == summary.run_id
+        if one.current and one.summary and one.summary.run_id == run_id
     ]
-    actions: list[dict[str, Any]] = [{"remove_index": {"index": name}} for name in replaced]
-    actions.append({"add": {"index": proper, "alias": ALIAS}})
-    server.request("POST", "/_aliases", {"actions": actions})
+
+
+def _is_current(server: Server, proper: str) -> bool:
+    return any(one.proper == proper and one.current for one in _find_all(server))
 
 
 def _give_up(server: Server, proper: str) -> None:
     """Delete a half-pushed run, without hiding the error that led to this."""
     with contextlib.suppress(AllusionError):
         # The alias may have moved although the answer to that was lost.
-        if not any(one.proper == proper and one.current for one in _find_all(server)):
+        if not _is_current(server, proper):
             delete_proper(server, [proper])
 
 
 def _find_all(server: Server) -> list[_Found]:
     """All indexes with candidates, by name, finished or not."""
     found = []
-    for proper, description in sorted(server.request("GET", f"/{ALIAS}-*").items()):
+    for proper, description in sorted(describe_indexes(server, f"{ALIAS}-*").items()):
         if _PROPER.fullmatch(proper):
-            created = int(description["settings"]["index"].get("creation_date", "0")) / 1000
+            created = Found(proper, proper, description).setting("creation_date", 0)
             meta = description["mappings"].get("_meta", {}).get(KEY)
-            current = ALIAS in description["aliases"]
-            found.append(_Found(proper, current, time.time() - created, _summary(meta)))
+            found.append(_Found(proper, ALIAS in description["aliases"], created, _summary(meta)))
     return found
 
 
@@ -235,5 +259,10 @@ def _summary(meta: object) -> RunSummary | None:
         return None
 
 
-def _is_stale(found: _Found) -> bool:
-    return not found.current and found.age > STALE_SECONDS
+def _delete_stale(server: Server, proper: str) -> None:
+    """Delete half-pushed runs of processes that were killed."""
+    there = _find_all(server)
+    now = next((one.created for one in there if one.proper == proper), 0)
+    others = (one for one in there if not one.current and one.proper != proper)
+    stale = [one for one in others if is_left_behind(one.proper, (now - one.created) / 1000)]
+    delete_proper(server, [one.proper for one in stale])

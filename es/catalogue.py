@@ -11,7 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from allusion_es.core.errors import IndexDamagedError, IndexMissingError
+from allusion_es.core.errors import IndexDamagedError, IndexMissingError, ServerRefusedError
+from allusion_es.es.answers import INDEXES, RESOLVED, check_answer, strange_answer
 from allusion_es.es.connection import Server
 from allusion_es.es.meta import Meta
 from allusion_es.retrieval.names import check_name
@@ -53,12 +54,17 @@ class Found:
 
     def meta(self) -> Meta:
         """What it says of itself; see `Meta.from_json`."""
-        return Meta.from_json(self.description["mappings"].get("_meta", {}), self.name)
+        meta = self.description["mappings"].get("_meta")
+        return Meta.from_json(meta if isinstance(meta, dict) else {}, self.name)
 
-    def setting(self, name: str, default: str) -> str:
-        """One of its `index.` settings."""
-        value: str = self.description["settings"]["index"].get(name, default)
-        return value
+    def setting(self, name: str, default: int) -> int:
+        """One of its `index.` settings that are numbers; servers write them as strings."""
+        try:
+            return int(self.description["settings"]["index"].get(name, default))
+        except (TypeError, ValueError):
+            raise IndexDamagedError(
+                f"index {self.name!r} on the server has no number as its setting {name}"
+            ) from None
 
 
 def alias_of(name: str) -> str:
@@ -84,14 +90,28 @@ def terms_of(proper: str) -> str:
 
 def find_all(server: Server, name: str | None = None) -> list[Found]:
     """All indexes, or all of one name, finished or not, term statistics included."""
-    pattern = f"{alias_of(name)}-*" if name else f"{_PREFIX}*"
-    answer = server.request("GET", f"/{pattern}")
     found = []
-    for proper, description in sorted(answer.items()):
+    pattern = f"{alias_of(name)}-*" if name else f"{_PREFIX}*"
+    for proper, description in sorted(describe_indexes(server, pattern).items()):
         match = _PROPER.fullmatch(proper)
         if match and name in (None, match["name"]):
             found.append(Found(match["name"], proper, description))
     return found
+
+
+def describe_indexes(server: Server, pattern: str) -> dict[str, Any]:
+    """The description of each index whose name fits a pattern with `*`.
+
+    Raises:
+        ServerRefusedError: What the server answers cannot be understood.
+    """
+    answer = server.request("GET", f"/{pattern}")
+    check_answer(answer, INDEXES, server.url)
+    if not answer:
+        # So short an answer could be anything's; this one is longer.
+        check = server.request("GET", f"/_resolve/index/{pattern}")
+        check_answer(check, RESOLVED, server.url)
+    return answer
 
 
 def is_current(found: Found) -> bool:
@@ -109,8 +129,11 @@ def find_current(server: Server, name: str) -> Found:
     check_name(name)
     try:
         answer = server.request("GET", f"/{alias_of(name)}")
+        if not answer:
+            raise strange_answer(server.url, alias_of(name))
     except IndexMissingError:
         answer = {}
+    check_answer(answer, INDEXES, server.url)
     for proper, description in answer.items():
         if alias_of(name) in description["aliases"]:
             return Found(name, proper, description)
@@ -134,6 +157,20 @@ def list_indices(server: Server) -> list[IndexSummary]:
     return summaries
 
 
+def create_index(server: Server, proper: str, body: dict[str, Any]) -> None:
+    """Create an index with a name that no other has.
+
+    Raises:
+        AllusionError: The server refuses, or does not answer.
+    """
+    try:
+        server.change("PUT", f"/{proper}", body)
+    except ServerRefusedError as error:
+        # Then the answer to the first of two attempts was lost.
+        if "resource_already_exists_exception" not in str(error):
+            raise
+
+
 def delete_index(server: Server, name: str) -> None:
     """Delete the index `name` and its term statistics.
 
@@ -147,4 +184,4 @@ def delete_index(server: Server, name: str) -> None:
 def delete_proper(server: Server, names: list[str]) -> None:
     """Delete indexes proper, if they are there."""
     if names:
-        server.request("DELETE", f"/{','.join(names)}?ignore_unavailable=true")
+        server.change("DELETE", f"/{','.join(names)}?ignore_unavailable=true")

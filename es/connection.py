@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from allusion_es.core.errors import AllusionError, ServerUnavailableError, UsageError
 from allusion_es.es.address import Address, find_address
-from allusion_es.es.failures import answer_failure, network_failure, version_failure
+from allusion_es.es.answers import ACKNOWLEDGED, NODES, check_answer, strange_answer
+from allusion_es.es.failures import (
+    answer_failure,
+    is_lock,
+    network_failure,
+    too_large_failure,
+    version_failure,
+)
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
@@ -20,6 +27,9 @@ _ANY_VERSION = "application/json"
 
 _RETRY_STATUS = frozenset({429, 502, 503, 504})
 _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
+_MOST_SECONDS = 20.0
+"""What a server that says when to try again can ask for, at most."""
+
 _POLL_SECONDS = 0.5
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -72,7 +82,7 @@ class Server:
             api_key: An API key, as Elasticsearch shows it.
             user: A user's name.
             password: The user's password.
-            timeout: Seconds to wait for each answer.
+            timeout: Seconds to wait for each answer to begin, and then to end.
             wait: Seconds to go on trying while nothing answers or the server is not ready.
 
         Raises:
@@ -123,6 +133,20 @@ class Server:
         data = None if body is None else encode(body)
         return self._send(method, path, data, _JSON)
 
+    def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
+        """Send a request that changes indexes; the whole cluster knows when it returns.
+
+        Raises:
+            ServerUnavailableError: Not all nodes could be told in time; or as `request` raises.
+        """
+        answer = self.request(method, path, body)
+        check_answer(answer, ACKNOWLEDGED, self.url)
+        if not answer["acknowledged"]:
+            raise ServerUnavailableError(
+                f"not all nodes of {self.url} could be told of a change in time; see to the "
+                "cluster's health and try again"
+            )
+
     def send_lines(self, path: str, lines: Iterable[bytes]) -> dict[str, Any]:
         """Post JSON objects, one a line (`_bulk`, `_msearch`); raises as `request` does."""
         return self._send("POST", path, b"\n".join(lines) + b"\n", _LINES)
@@ -147,7 +171,8 @@ class Server:
             return  # a login for nothing but the indexes; what follows will show
         if failure := answer_failure(status, headers, body, self.url):
             raise self._scrubbed(failure)
-        versions = [str(node["version"]) for node in body.get("nodes", {}).values()]
+        check_answer(body, NODES, self.url)
+        versions = [str(node["version"]) for node in body["nodes"].values()]
         client = version_of("elasticsearch")
         for version in versions or ["of unknown version"]:
             if failure := version_failure(version, client, self.url):
@@ -162,14 +187,16 @@ class Server:
             if failure is None:
                 answer: dict[str, Any] = body
                 return answer
-            if not delays or status not in _RETRY_STATUS or _is_block(body):
+            if not delays or status not in _RETRY_STATUS or is_lock(status, body):
                 raise self._scrubbed(failure)
-            time.sleep(delays.pop(0))
+            time.sleep(max(delays.pop(0), _asked_delay(headers)))
 
     def _try(
         self, method: str, path: str, data: bytes | None, media: str
     ) -> tuple[int, Mapping[str, str], Any]:
         from elastic_transport import TransportError
+
+        from allusion_es.es.bounded import TooLargeError
 
         accept = _JSON if media else _ANY_VERSION
         headers = {"accept": accept, **self._authorization}
@@ -192,6 +219,10 @@ class Server:
             failure = network_failure(error, self.url, self._timeout)
             # The library's error holds the request's headers, and with them the login.
             raise self._scrubbed(failure) from None
+        except TooLargeError:
+            raise too_large_failure(self.url) from None
+        except RecursionError:
+            raise strange_answer(self.url, "nested too deeply") from None
         return meta.status, meta.headers, body
 
     def _scrubbed(self, failure: AllusionError) -> AllusionError:
@@ -214,7 +245,9 @@ def encode(value: Mapping[str, Any]) -> bytes:
 def _client(address: Address) -> "Elasticsearch":
     from elasticsearch import Elasticsearch
 
-    options: dict[str, Any] = {}
+    from allusion_es.es.bounded import BoundedNode
+
+    options: dict[str, Any] = {"node_class": BoundedNode}
     if any(url.startswith("https:") for url in address.urls):
         if address.ca_certs:
             options["ca_certs"] = address.ca_certs
@@ -228,7 +261,7 @@ def _client(address: Address) -> "Elasticsearch":
         raise UsageError(f"{address.shown}: {' '.join(str(error).split())}") from None
 
 
-def _is_block(body: object) -> bool:
-    """Whether a write met a lock, which no retrying opens."""
-    error = body.get("error") if isinstance(body, dict) else None
-    return isinstance(error, dict) and error.get("type") == "cluster_block_exception"
+def _asked_delay(headers: Mapping[str, str]) -> float:
+    """Seconds after which a server says that it can be asked again; 0 where it does not."""
+    text = headers.get("retry-after", "")
+    return min(float(text), _MOST_SECONDS) if text.isdecimal() else 0.0

@@ -19,6 +19,10 @@ _MAX_REASON = 300
 _BUSY = frozenset({502, 503, 504})
 
 
+class RequestTooLargeError(ServerRefusedError):
+    """A request has more bytes than the server, or something before it, takes."""
+
+
 def version_failure(version: str, client: str, url: str) -> AllusionError | None:
     """Why a server of this version cannot be used, or None if it can.
 
@@ -66,7 +70,11 @@ def answer_failure(
             f"{': ' + reason if reason else ''}); wait until it is, or {START}"
         )
     if status == 413:
-        return ServerRefusedError(f"{url} refuses so large a request (413); give less at once")
+        return RequestTooLargeError(f"{url} refuses so large a request (413); give less at once")
+    if 300 <= status < 400:
+        return ServerRefusedError(
+            f"{url} sends requests elsewhere (HTTP {status}); give the URL of Elasticsearch itself"
+        )
     # Some of Elasticsearch's errors lack its header, but none a type.
     known = headers.get("x-elastic-product") == "Elasticsearch" or (status >= 400 and kind)
     if not known or not isinstance(body, dict):
@@ -85,26 +93,25 @@ def answer_failure(
     return ServerRefusedError(f"{url} refuses the request (HTTP {status}, {kind}): {reason}")
 
 
-def partial_failure(answer: Mapping[str, Any], url: str) -> AllusionError | None:
-    """The error for a search that did not reach the whole index, or None where it did."""
-    if answer.get("error"):
-        return answer_failure(
-            int(answer.get("status", 500)),
-            {"x-elastic-product": "Elasticsearch"},
-            answer,
-            url,
-        )
-    if answer.get("timed_out"):
-        return ServerRefusedError(f"{url} broke a search off for want of time; try again")
-    shards = answer.get("_shards", {})
-    if shards.get("failed") or shards.get("successful") != shards.get("total"):
-        failures = shards.get("failures") or [{}]
-        reason = _one_line(str((failures[0].get("reason") or {}).get("reason", "no reason given")))
-        return ServerRefusedError(
-            f"{url} searched only {shards.get('successful', 0)} of {shards.get('total')} shards "
-            f"({reason}); see to the cluster's health and try again"
-        )
-    return None
+def is_lock(status: int, body: object) -> bool:
+    """Whether a write met a lock, which no retrying opens; that of a missing master is none."""
+    return status != 503 and reason_of(body)[0] == "cluster_block_exception"
+
+
+def too_large_failure(url: str) -> AllusionError:
+    """The error for an answer that is larger than any can be."""
+    return ServerRefusedError(
+        f"what answers at {url} is not Elasticsearch (its answer has no end); check the URL"
+    )
+
+
+def search_failure(answer: Mapping[str, Any], url: str) -> AllusionError | None:
+    """The error for one of several searches that failed as a whole, or None."""
+    if not answer.get("error"):
+        return None
+    status = answer.get("status")
+    status = status if isinstance(status, int) else 500
+    return answer_failure(status, {"x-elastic-product": "Elasticsearch"}, answer, url)
 
 
 def reason_of(body: object) -> tuple[str, str]:
@@ -117,8 +124,9 @@ def reason_of(body: object) -> tuple[str, str]:
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):
         return "", _one_line(error) if isinstance(error, str) else ""
-    causes = error.get("root_cause") or [error]
-    deepest = causes[0] if isinstance(causes[0], dict) else error
+    causes = error.get("root_cause")
+    first = causes[0] if isinstance(causes, list) and causes else None
+    deepest = first if isinstance(first, dict) else error
     reason = str(deepest.get("reason", ""))
     while isinstance(deepest.get("caused_by"), dict):
         deepest = deepest["caused_by"]

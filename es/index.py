@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from allusion_es.core.errors import UsageError
+from allusion_es.core.errors import IndexDamagedError, UsageError
 from allusion_es.corpora.passage import Passage
 from allusion_es.es.batches import batches
+from allusion_es.es.bulk import count_documents
 from allusion_es.es.catalogue import Found, find_current
 from allusion_es.es.connection import Server
 from allusion_es.es.lookups import Lookups, Term
+from allusion_es.es.meta import rebuild_advice
+from allusion_es.es.partial import Partial
 from allusion_es.es.queries import (
     bm25_query,
     cosines,
@@ -37,7 +40,7 @@ from allusion_es.retrieval.types import (
 MAX_WORDS = 1024
 """Distinct words that one search takes."""
 
-_DEFAULT_WINDOW = "10000"
+_DEFAULT_WINDOW = 10_000
 _HITS_TOGETHER = 10_000
 _SEARCHES_TOGETHER = 64
 _UNKNOWN = (0, 0, 0)
@@ -48,6 +51,7 @@ def open_index(
     name: str,
     vectors: Callable[[], WordVectors] | None = None,
     models: Callable[[str], CitationVectors] | None = None,
+    partial: Partial | None = None,
 ) -> "ElasticsearchIndex":
     """Open the index `name`.
 
@@ -57,12 +61,29 @@ def open_index(
         vectors: Gives the word vectors that the index was built with; called when needed.
             Without it, no word has a vector.
         models: Gives the citation vectors of a name; called when needed.
+        partial: Allows searches that not all shards took part in, and is told of them; without
+            it they are refused. Scores then are those of the shards that did.
 
     Raises:
         IndexMissingError: There is none; the message lists those that there are.
-        IndexDamagedError: It is of another format; the message says how to rebuild it.
+        IndexDamagedError: It is of another format, or has lost passages; the message says how
+            to rebuild it.
+        ServerRefusedError: A shard is missing, and that is not allowed.
     """
-    return ElasticsearchIndex(server, find_current(server, name), vectors, models)
+    found = find_current(server, name)
+    if partial is None:
+        _check_count(server, found)
+    return ElasticsearchIndex(server, found, vectors, models, partial)
+
+
+def _check_count(server: Server, found: Found) -> None:
+    """Refuse an index some of whose passages were lost with a shard, or deleted."""
+    count, expected = count_documents(server, found.proper), found.meta().passages
+    if count != expected:
+        raise IndexDamagedError(
+            f"index {found.name!r} at {server.url} has {count} passages instead of {expected}; "
+            f"{rebuild_advice(found.name)}"
+        )
 
 
 class ElasticsearchIndex:
@@ -79,17 +100,18 @@ class ElasticsearchIndex:
         found: Found,
         vectors: Callable[[], WordVectors] | None,
         models: Callable[[str], CitationVectors] | None,
+        partial: Partial | None = None,
     ) -> None:
         """Use `open_index`."""
         meta = found.meta()
         self.name = found.name
         self.fingerprint = found.proper
         self.settings = meta.settings
-        self.max_candidates = int(found.setting("max_result_window", _DEFAULT_WINDOW))
+        self.max_candidates = found.setting("max_result_window", _DEFAULT_WINDOW)
         self._meta = meta
         self._elsewhere = vectors
         self._models = models
-        self._lookups = Lookups(server, self.name, found.proper, meta.terms_index)
+        self._lookups = Lookups(server, self.name, found.proper, meta.terms_index, partial)
 
     def __len__(self) -> int:
         """How many passages it holds."""

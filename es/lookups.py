@@ -1,21 +1,39 @@
 """What an index on a server is asked, and a memory for the answers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from allusion_es.core.errors import IndexMissingError, ServerRefusedError, VerseError
+from allusion_es.es.answers import (
+    DOCUMENTS,
+    NAMED,
+    SCORED,
+    SEARCHES,
+    WORDS,
+    check_answer,
+    strange_answer,
+)
 from allusion_es.es.batches import batches
 from allusion_es.es.connection import Server, encode
 from allusion_es.es.documents import term_id, unpack_words
-from allusion_es.es.failures import partial_failure, reason_of
+from allusion_es.es.failures import reason_of, search_failure
 from allusion_es.es.meta import PASSAGE_FIELDS
+from allusion_es.es.partial import Partial, find_shortfall
 from allusion_es.es.recent import Recent
 from allusion_es.es.spool import MAX_WORD
-from allusion_es.retrieval.types import FIELDS, Field
+from allusion_es.retrieval.types import Field
+
+Fields = Mapping[str, type]
+"""Fields of documents, and what each is."""
 
 Term = tuple[int, int, int]
 """Document frequency, collection frequency, most occurrences in one passage."""
+
+_TERM: Fields = {"df": int, "cf": int, "max_tf": int}
+_NUMBERS = frozenset({"chapter", "verse", "order"})
+_PASSAGE: Fields = {name: int if name in _NUMBERS else str for name in PASSAGE_FIELDS}
+_WORDS: Fields = {"token": str, "lemma": str}
 
 _TOGETHER = 1_000
 _KEPT_PASSAGES = 50_000
@@ -30,11 +48,20 @@ class Lookups:
         name: Its name, for messages.
         proper: The index that holds the passages.
         terms_index: The index that holds the term statistics.
+        partial: Allows searches that not all shards took part in, and is told of them.
     """
 
-    def __init__(self, server: Server, name: str, proper: str, terms_index: str) -> None:
+    def __init__(
+        self,
+        server: Server,
+        name: str,
+        proper: str,
+        terms_index: str,
+        partial: Partial | None = None,
+    ) -> None:
         """Nothing asked yet."""
         self._server = server
+        self._partial = partial
         self._name = name
         self._proper = proper
         self._terms_index = terms_index
@@ -48,19 +75,39 @@ class Lookups:
             IndexMissingError: The index was deleted or rebuilt meanwhile.
             ServerRefusedError: The server refuses, or could not search the whole index.
         """
-        lines = [encode(line) for body in bodies for line in (_header(body), body)]
-        found = []
+        allowed = self._partial is not None
+        lines = [encode(line) for body in bodies for line in (_header(body, allowed), body)]
         with self._open():
-            answers = self._server.send_lines(f"/{self._proper}/_msearch", lines)["responses"]
-            for answer in answers:
-                if failure := partial_failure(answer, self._server.url):
-                    raise failure
-                found.append(answer["hits"]["hits"])
-        for hits in found:
-            for hit in hits:
-                if "fields" in hit:
-                    self._words.put(hit["sort"][1], unpack_words(hit["fields"]["words"][0]))
-        return found
+            answer = self._server.send_lines(f"/{self._proper}/_msearch", lines)
+            check_answer(answer, SEARCHES, self._server.url)
+            answers = answer["responses"]
+            if len(answers) != len(bodies):
+                raise strange_answer(self._server.url, f"{len(answers)} of {len(bodies)} searches")
+            return [self._hits(body, answer) for body, answer in zip(bodies, answers, strict=True)]
+
+    def _hits(self, body: dict[str, Any], answer: dict[str, Any]) -> list[dict[str, Any]]:
+        url = self._server.url
+        if failure := search_failure(answer, url):
+            raise failure
+        check_answer(answer, SCORED if "docvalue_fields" in body else NAMED, url)
+        if shortfall := find_shortfall(answer):
+            if self._partial is None:
+                raise shortfall.error(url)
+            self._partial.note(shortfall)
+        hits: list[dict[str, Any]] = answer["hits"]["hits"]
+        if len(hits) > body["size"]:
+            raise strange_answer(url, f"{len(hits)} hits instead of {body['size']}")
+        for hit in hits:
+            if "fields" in hit:
+                check_answer(hit, WORDS, url)
+                self._words.put(hit["sort"][1], self._unpacked(hit["fields"]["words"][0]))
+        return hits
+
+    def _unpacked(self, packed: str) -> tuple[str, str]:
+        try:
+            return unpack_words(packed)
+        except ValueError:
+            raise strange_answer(self._server.url, "words") from None
 
     def words(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """The tokens and the lemmas of passages, with blanks between them.
@@ -76,14 +123,14 @@ class Lookups:
                 missing.append(identifier)
             else:
                 found[identifier] = words
-        for identifier, source in self._sources(missing, FIELDS):
+        for identifier, source in self._sources(missing, _WORDS):
             found[identifier] = (source["token"], source["lemma"])
             self._words.put(identifier, found[identifier])
         return found
 
     def passages(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """All properties of passages but their words; raises as `words` does."""
-        return dict(self._sources(list(dict.fromkeys(ids)), PASSAGE_FIELDS))
+        return dict(self._sources(list(dict.fromkeys(ids)), _PASSAGE))
 
     def terms(self, field: Field, words: Sequence[str]) -> dict[str, Term]:
         """Statistics of those of `words` that the collection has."""
@@ -92,7 +139,7 @@ class Lookups:
         missing = [word for word, term in terms.items() if term is None]
         for batch in batches(missing, _TOGETHER):
             ids = [term_id(field, word) for word in batch]
-            documents = self._documents(self._terms_index, ids, ("df", "cf", "max_tf"))
+            documents = self._documents(self._terms_index, ids, _TERM)
             for word, identifier, source in zip(batch, ids, documents, strict=True):
                 # That a word is unknown is worth remembering too.
                 term = (source["df"], source["cf"], source["max_tf"]) if source else (0, 0, 0)
@@ -100,9 +147,7 @@ class Lookups:
                 terms[word] = term
         return {word: term for word, term in terms.items() if term is not None and term[0]}
 
-    def _sources(
-        self, ids: Sequence[str], fields: Sequence[str]
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _sources(self, ids: Sequence[str], fields: Fields) -> Iterator[tuple[str, dict[str, Any]]]:
         for batch in batches(ids, _TOGETHER):
             documents = self._documents(self._proper, batch, fields)
             for identifier, source in zip(batch, documents, strict=True):
@@ -111,19 +156,33 @@ class Lookups:
                 yield identifier, source
 
     def _documents(
-        self, index: str, ids: Sequence[str], fields: Sequence[str]
+        self, index: str, ids: Sequence[str], fields: Fields
     ) -> list[dict[str, Any] | None]:
         """Some fields of documents, None for those that do not exist."""
         path = f"/{index}/_mget?_source_includes={','.join(fields)}"
         with self._open():
-            documents = self._server.request("POST", path, {"ids": list(ids)})["docs"]
-            for document in documents:
-                if "error" in document:
-                    kind, reason = reason_of(document)
-                    if kind == "index_not_found_exception":
-                        raise IndexMissingError(reason)
-                    raise ServerRefusedError(f"{self._server.url} ({kind}): {reason}")
-        return [document["_source"] if document["found"] else None for document in documents]
+            answer = self._server.request("POST", path, {"ids": list(ids)})
+            check_answer(answer, DOCUMENTS, self._server.url)
+            documents = answer["docs"]
+            if [document["_id"] for document in documents] != list(ids):
+                raise strange_answer(self._server.url, "other documents than were asked for")
+            return [self._source(document, fields) for document in documents]
+
+    def _source(self, document: dict[str, Any], fields: Fields) -> dict[str, Any] | None:
+        if "error" in document:
+            kind, reason = reason_of(document)
+            if kind == "index_not_found_exception":
+                raise IndexMissingError(reason)
+            raise ServerRefusedError(
+                f"{self._server.url} cannot give all that it has ({kind}: {reason}); see to the "
+                "cluster's health and try again"
+            )
+        check_answer(document, {"found": bool}, self._server.url)
+        if not document["found"]:
+            return None
+        check_answer(document, {"_source": fields}, self._server.url)
+        source: dict[str, Any] = document["_source"]
+        return source
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -137,6 +196,13 @@ class Lookups:
             ) from error
 
 
-def _header(body: dict[str, Any]) -> dict[str, str]:
-    """How a search goes over several shards: word statistics are those of all of them."""
-    return {} if "knn" in body else {"search_type": "dfs_query_then_fetch"}
+def _header(body: dict[str, Any], allowed: bool) -> dict[str, Any]:
+    """How a search goes over several shards: word statistics are those of all of them.
+
+    Args:
+        body: The search.
+        allowed: Whether its answer may lack some of them.
+    """
+    # An answer without some shards is refused here, where it can be said which they are.
+    header: dict[str, Any] = {"allow_partial_search_results": True} if allowed else {}
+    return header if "knn" in body else {**header, "search_type": "dfs_query_then_fetch"}

@@ -41,6 +41,11 @@ PASSAGE_FIELDS = (
 """The properties of a passage that an index keeps, besides its words."""
 
 
+def rebuild_advice(name: str) -> str:
+    """What to do about an index that cannot be used."""
+    return f"rebuild it with 'allusion-es index … --name {name} --es URL'"
+
+
 @dataclass(frozen=True, slots=True)
 class Extent:
     """How large one field of a collection is.
@@ -118,7 +123,7 @@ class Meta:
         Raises:
             IndexDamagedError: It is of another format, or cannot be understood.
         """
-        rebuild = f"rebuild it with 'allusion-es index … --name {name} --es URL'"
+        rebuild = rebuild_advice(name)
         content = meta.get(KEY)
         if not isinstance(content, dict):
             raise IndexDamagedError(f"index {name!r} on the server has no description; {rebuild}")
@@ -128,7 +133,11 @@ class Meta:
                 f"{FORMAT}; {rebuild}"
             )
         try:
-            extents = {field: Extent(**content["fields"][field]) for field in FIELDS}
+            sizes = {field: content["fields"][field] for field in FIELDS}
+            extents = {
+                field: Extent(int(size["passages"]), int(size["words"]))
+                for field, size in sizes.items()
+            }
             return Meta(
                 str(content["name"]),
                 IndexSettings.from_json(content["settings"]),

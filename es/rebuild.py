@@ -41,8 +41,8 @@ def give_citations(
         replace(index.settings, citations=citations.name if citations else ""),
         index.vectors,
         citations,
-        shards=int(found.setting("number_of_shards", "1")),
-        replicas=int(found.setting("number_of_replicas", "0")),
+        shards=found.setting("number_of_shards", 1),
+        replicas=found.setting("number_of_replicas", 0),
         knn="hnsw" if found.meta().knn == "hnsw" else "flat",
         progress=progress,
     )

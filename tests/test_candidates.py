@@ -17,7 +17,7 @@ from allusion_es.core.errors import (
     ServerRefusedError,
     UsageError,
 )
-from allusion_es.es import bulk, candidates
+from allusion_es.es import bulk, candidates, switching
 from allusion_es.es.candidate_documents import (
     MAX_ID_BYTES,
     Candidate,
@@ -244,7 +244,7 @@ def test_half_pushed_runs_of_dead_processes_are_cleared_away(
     server.request("PUT", f"/{ALIAS}-of-somebody")
     push_candidates(server, "r", several(1), StageNames())
     assert left in server.request("GET", f"/{ALIAS}-*")  # it may still be at work
-    monkeypatch.setattr(candidates, "STALE_SECONDS", -1)
+    monkeypatch.setattr(switching, "STALE_SECONDS", -1)
     push_candidates(server, "r", several(1), StageNames())
     names = server.request("GET", f"/{ALIAS}-*")
     assert left not in names

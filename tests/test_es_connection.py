@@ -25,7 +25,7 @@ from allusion_es.core.errors import (
 )
 from allusion_es.es import connection
 from allusion_es.es.connection import Server
-from allusion_es.es.failures import partial_failure
+from allusion_es.es.partial import Shortfall, find_shortfall
 
 SECRET = "geheim-4711"
 ELASTIC = {"X-elastic-product": "Elasticsearch", "Content-Type": "application/json"}
@@ -256,13 +256,17 @@ def test_an_overloaded_server_is_asked_again() -> None:
 
 def test_searches_that_did_not_reach_the_whole_index() -> None:
     whole = {"_shards": {"total": 2, "successful": 2, "failed": 0}, "timed_out": False}
-    assert partial_failure(whole, "URL") is None
-    assert "want of time" in str(partial_failure({**whole, "timed_out": True}, "URL"))
+    assert find_shortfall(whole) is None
+    slow = find_shortfall({**whole, "timed_out": True})
+    assert slow
+    assert "want of time" in str(slow.error("URL"))
     failures = [{"reason": {"type": "x", "reason": "node left"}}]
     lost = {"_shards": {"total": 2, "successful": 1, "failed": 1, "failures": failures}}
-    assert "only 1 of 2 shards (node left)" in str(partial_failure(lost, "URL"))
+    found = find_shortfall(lost)
+    assert found == Shortfall(1, 2, "node left")
+    assert "URL searched only 1 of 2 shards (node left)" in str(found.error("URL"))
     unassigned = {"_shards": {"total": 2, "successful": 1, "failed": 0}}
-    assert isinstance(partial_failure(unassigned, "URL"), ServerRefusedError)
+    assert find_shortfall(unassigned) == Shortfall(1, 2, "no reason given")
 
 
 def test_certificates_need_https(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from allusion_es.core.errors import (
     VerseError,
 )
 from allusion_es.corpora.passage import Passage
-from allusion_es.es import build, lookups
+from allusion_es.es import build, lookups, switching
 from allusion_es.es.build import build_es_index
 from allusion_es.es.bulk import index_documents
 from allusion_es.es.catalogue import IndexSummary, delete_index, list_indices
@@ -329,20 +329,20 @@ def test_an_alias_that_cannot_be_moved(
     def unavailable(*_: object) -> None:
         raise ServerUnavailableError("gone")
 
-    monkeypatch.setattr(build, "_make_current", unavailable)
+    monkeypatch.setattr(build, "make_current", unavailable)
     fails_and_leaves_the_old_one(server, TEXTS, ServerUnavailableError, "gone")
 
 
 def test_an_alias_that_moved_although_the_answer_was_lost(
     server: Server, index: ElasticsearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    move = build._make_current
+    move = switching.make_current
 
     def losing(server: Server, name: str, proper: str) -> None:
         move(server, name, proper)
         raise ServerUnavailableError("no answer")
 
-    monkeypatch.setattr(build, "_make_current", losing)
+    monkeypatch.setattr(build, "make_current", losing)
     with pytest.raises(ServerUnavailableError):
         build_es_index(server, "little", TEXTS[:3], SETTINGS)
     assert len(open_index(server, "little")) == 3
@@ -428,7 +428,7 @@ def test_what_killed_processes_left_behind(server: Server, monkeypatch: pytest.M
         server.request("PUT", f"/{name}")
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert half in indexes(server)  # another process may be building it right now
-    monkeypatch.setattr(build, "STALE_SECONDS", -1)
+    monkeypatch.setattr(switching, "STALE_SECONDS", -1)
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert indexes(server) & {half, f"{half}-terms", other} == {other}
     assert words(server, "gustate") == ("Ps.33.9",)

@@ -62,7 +62,7 @@ def test_given_found_and_taken_back(server: Server, model: CitationVectors) -> N
     give_citations(server, plain, model)
     given = _open(server, model)
     assert given.settings == replace(plain.settings, citations=model.name)
-    assert find_current(server, "little").setting("number_of_shards", "") == "2"
+    assert find_current(server, "little").setting("number_of_shards", 0) == 2
     assert given.texts("lemma", list(TEXTS)).text(3) == words
     here = index_texts(TEXTS, citations=model)
     (there,), (expected,) = given.search([request]), here.search([request])

@@ -1,0 +1,85 @@
+"""Which files belong to a process that still lives: a lock tells, and ends with its process."""
+
+import contextlib
+import errno
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
+
+PREFIX = "allusion-es-"
+"""How the names of this program's temporary folders begin."""
+
+_LOCK = ".lock"
+
+
+@contextlib.contextmanager
+def locked_file(path: Path) -> Iterator[BinaryIO]:
+    """Create a file, and hold a lock on it as long as it is open.
+
+    Raises:
+        OSError: It is there already, or cannot be written.
+    """
+    while True:
+        with path.open("xb") as file:
+            _lock(file, wait=True)
+            # Between these two steps it may have been taken for an abandoned one.
+            if os.fstat(file.fileno()).st_nlink:
+                yield file
+                return
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether a file that `locked_file` created is left of a process that has ended.
+
+    False where that cannot be told: it is another user's, or locks are not to be had.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "some.part")
+        ...     with locked_file(path):
+        ...         before = is_abandoned(path)
+        ...     before, is_abandoned(path)
+        (False, True)
+    """
+    try:
+        with path.open("r+b") as file:
+            return _lock(file, wait=False)
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A temporary folder, deleted afterwards; those that killed processes left are deleted first.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{_LOCK}"):
+        if is_abandoned(lock):
+            shutil.rmtree(lock.parent, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
+        locked_file(Path(name, _LOCK)),
+    ):
+        yield Path(name)
+
+
+def _lock(file: BinaryIO, *, wait: bool) -> bool:
+    """Whether the file could be locked."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if wait and error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise
+        return False
+    return True

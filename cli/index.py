@@ -99,6 +99,10 @@ def index(
     knn: Annotated[
         Neighbours, typer.Option(help="Nearest neighbours on Elasticsearch: exact or fast.")
     ] = Neighbours.flat,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes; one a processor by default.", show_default=False),
+    ] = None,
     *,
     server: ServerOptions,
 ) -> None:
@@ -112,7 +116,7 @@ def index(
     chosen = check_name(name or _name_of(path))
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
     passages = _windows(_passages(path, kind, work), window, window_words, step)
-    books = library()
+    books = library(workers)
     if server.url is None:
         count, where = books.build(chosen, passages, options), str(books.path(chosen))
     else:
@@ -129,6 +133,7 @@ def index(
                 replicas=replicas,
                 knn=knn.value,
                 progress=progress,
+                workers=books.workers,
             )
     print(f"index {chosen!r}: {count} passages in {where}", file=sys.stderr)
 

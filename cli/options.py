@@ -169,12 +169,16 @@ def takes_server(command: Callable[..., None]) -> Callable[..., None]:
     return with_server
 
 
-def library() -> "Library":
-    """The indexes in the data folder, with progress on the terminal."""
+def library(workers: int | None = None) -> "Library":
+    """The indexes in the data folder, with progress on the terminal.
+
+    Args:
+        workers: Processes that build them; one a processor by default.
+    """
     from allusion_es.cli.progress import progress
     from allusion_es.retrieval.library import Library
 
-    return Library(progress=progress)
+    return Library(progress=progress, workers=workers or os.cpu_count() or 1)
 
 
 def open_candidate_index(name: str, server: ServerOptions) -> "CandidateIndex":

@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from allusion_es.core.errors import IndexDamagedError
 from allusion_es.core.files import writing
+from allusion_es.core.spilled import SpilledArray
 
 Array = NDArray[Any]
 
@@ -32,7 +34,9 @@ _MAX_HEADER = 1 << 24
 _MOST_DIMENSIONS = 4
 
 
-def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
+def save_arrays(
+    path: Path, meta: Mapping[str, object], arrays: Mapping[str, Array | SpilledArray]
+) -> None:
     """Write `arrays` and `meta` to `path`, whole or not at all.
 
     Args:
@@ -46,15 +50,14 @@ def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Arr
     """
     table: dict[str, dict[str, Any]] = {}
     offset = 0
-    data = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    for name, array in data.items():
+    for name, array in arrays.items():
         if array.dtype.str not in _TYPES:
             raise ValueError(f"array {name} has type {array.dtype}, which is not stored")
         table[name] = {
             "type": array.dtype.str,
             "shape": array.shape,
             "offset": offset,
-            "crc": zlib.crc32(array.data),
+            "crc": reduce(lambda crc, piece: zlib.crc32(piece, crc), _pieces(array), 0),
         }
         offset += -(-array.nbytes // _ALIGN) * _ALIGN
     header = json.dumps({"meta": meta, "arrays": table, "size": offset}, allow_nan=False).encode()
@@ -62,10 +65,18 @@ def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, Arr
     with writing(path) as file:
         file.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)))
         file.write(header)
-        for name, array in data.items():
+        for name, array in arrays.items():
             file.seek(start + table[name]["offset"])
-            file.write(array.data if array.nbytes else b"")
+            for piece in _pieces(array):
+                file.write(piece)
         file.truncate(start + offset)
+
+
+def _pieces(array: Array | SpilledArray) -> Iterable[memoryview]:
+    """The bytes of an array, in order."""
+    if isinstance(array, SpilledArray):
+        return array.pieces()
+    return [np.ascontiguousarray(array).data] if array.nbytes else []
 
 
 def _start(header_length: int) -> int:

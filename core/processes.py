@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
@@ -21,9 +21,40 @@ R = TypeVar("R")
 _AHEAD = 4
 """Pieces a process that are handed out before their turn, so that none waits; few, for memory."""
 
+_FEW = 2
+"""So many pieces take no longer in this process than others take to start."""
+
+
+def in_order(
+    start: Callable[[], Callable[[P], R]], pieces: Iterable[P], workers: int, advice: str
+) -> Iterator[tuple[P, R]]:
+    """Each piece with what came of it, in the order of the pieces, as `in_processes`.
+
+    A few pieces, and with one worker all, are done in this process.
+
+    Args:
+        start: See `in_processes`; must give the same work anywhere.
+        pieces: Read a few at a time.
+        workers: Processes, at least 1.
+        advice: What to do if a process dies.
+    """
+    remaining = iter(pieces)
+    first = list(islice(remaining, _FEW + 1)) if workers > 1 else []
+    if len(first) > _FEW:
+        yield from in_processes(start, chain(first, remaining), workers, advice, ordered=True)
+        return
+    work = start()
+    for piece in chain(first, remaining):
+        yield piece, work(piece)
+
 
 def in_processes(
-    start: Callable[[], Callable[[P], R]], pieces: Iterable[P], workers: int, advice: str
+    start: Callable[[], Callable[[P], R]],
+    pieces: Iterable[P],
+    workers: int,
+    advice: str,
+    *,
+    ordered: bool = False,
 ) -> Iterator[tuple[P, R]]:
     """Each piece with what came of it, as they are done.
 
@@ -33,6 +64,7 @@ def in_processes(
         pieces: Read a few at a time.
         workers: Processes, at least 1.
         advice: What to do if a process dies.
+        ordered: Give the pieces in their order.
 
     Raises:
         AllusionError: As the work raises; or a process died.
@@ -53,7 +85,8 @@ def in_processes(
                         waiting[pool.submit(_do, piece)] = piece
                 if not waiting:
                     return
-                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                next_ones = [next(iter(waiting))] if ordered else _first_done(waiting)
+                for done in next_ones:
                     yield waiting.pop(done), done.result()
         except BaseException as error:
             # What is being done may take long, and nobody waits for it any more.
@@ -63,6 +96,10 @@ def in_processes(
                     f"a process ended before its work was done (out of memory?); {advice}"
                 ) from error
             raise
+
+
+def _first_done(waiting: Iterable[Future[R]]) -> Iterable[Future[R]]:
+    return wait(waiting, return_when=FIRST_COMPLETED).done
 
 
 @contextlib.contextmanager

@@ -1,29 +1,33 @@
 """Building an index on a server: whole, or not at all."""
 
+import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
-from allusion_es.core.errors import InputError, ServerRefusedError, UsageError
+from allusion_es.core.errors import ServerRefusedError, UsageError
 from allusion_es.core.progress import Progress, silent
+from allusion_es.core.spilled import TemporaryFiles
 from allusion_es.es.bulk import Document, count_documents, index_documents
 from allusion_es.es.catalogue import create_index, new_proper_name, terms_of
 from allusion_es.es.connection import Server
+from allusion_es.es.documents import describe
 from allusion_es.es.mapping import index_body, passages_body
-from allusion_es.es.meta import Meta
-from allusion_es.es.spool import Spool
+from allusion_es.es.meta import Extent, Meta
 from allusion_es.es.switching import at_work_on, delete_stale, give_up, make_current
 from allusion_es.es.weights import passage_documents, term_documents
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
-from allusion_es.retrieval.analysed import AnalysedPassage
+from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.names import check_name
+from allusion_es.retrieval.spool import Spool
 
 
 def build_es_index(
     server: Server,
     name: str,
-    passages: Iterable[AnalysedPassage],
+    passages: Iterable[AnalysedPassage] | Unanalysed,
     settings: IndexSettings,
     vectors: WordVectors | None = None,
     citations: CitationVectors | None = None,
@@ -32,6 +36,7 @@ def build_es_index(
     replicas: int = 0,
     knn: Literal["flat", "hnsw"] = "flat",
     progress: Progress = silent,
+    workers: int = 1,
 ) -> int:
     """Build an index; one of that name that is there is replaced once the new one is complete.
 
@@ -49,6 +54,7 @@ def build_es_index(
         knn: How vectors are searched: `flat` compares all of them and is exact, `hnsw` is
             faster in collections of millions, and approximate.
         progress: Told of the passages that are indexed.
+        workers: Processes that make documents; however many, the index is the same.
 
     Returns:
         How many passages the index holds.
@@ -63,16 +69,18 @@ def build_es_index(
     check_name(name)
     if shards < 1 or replicas < 0:
         raise UsageError(f"{shards} shards and {replicas} replicas: give at least 1 and 0")
-    with Spool() as spool:
-        spool.fill(passages)
-        if not len(spool):
-            raise InputError("there is no passage to index; give a text with at least one")
+    with TemporaryFiles(Path(tempfile.gettempdir())) as files:
+        spool = Spool(files)
+        spool.fill(passages, describe, workers)
         proper = new_proper_name(name)
         meta = Meta(
             name,
             settings,
             len(spool),
-            {field: terms.extent() for field, terms in spool.fields.items()},
+            {
+                field: Extent(terms.passages, int(terms.cf.sum()))
+                for field, terms in spool.fields.items()
+            },
             terms_of(proper),
             vectors.dimension if vectors else 0,
             knn if vectors or citations else "",
@@ -83,7 +91,7 @@ def build_es_index(
             try:
                 _create(server, proper, meta, shards, replicas)
                 delete_stale(server, name, proper)
-                documents = passage_documents(spool, vectors, citations)
+                documents = passage_documents(spool, vectors, citations, workers)
                 _fill(server, proper, spool, progress(documents, "Indexing", len(spool)))
                 _check_counts(server, proper, spool)
                 make_current(server, name, proper)

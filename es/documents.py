@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from allusion_es.es.connection import encode
+from allusion_es.es.limits import check_passage
 from allusion_es.es.meta import NGRAM, PASSAGE_FIELDS
 from allusion_es.language.word_parts import all_grams
 from allusion_es.retrieval.analysed import AnalysedPassage
@@ -13,7 +14,12 @@ from allusion_es.retrieval.types import Field
 
 
 def describe(analysed: AnalysedPassage) -> bytes:
-    """The document of a passage, encoded, without its weights and vectors."""
+    """The document of a passage, encoded, without its weights and vectors.
+
+    Raises:
+        InputError: Its id or one of its words cannot be indexed.
+    """
+    check_passage(analysed)
     content = {name: getattr(analysed.passage, name) for name in PASSAGE_FIELDS}
     tokens, lemmas = analysed.analysis.tokens, analysed.analysis.lemmas
     content["length"] = len(tokens)

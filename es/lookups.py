@@ -18,10 +18,10 @@ from allusion_es.es.batches import batches
 from allusion_es.es.connection import Server, encode
 from allusion_es.es.documents import term_id, unpack_words
 from allusion_es.es.failures import reason_of, search_failure
+from allusion_es.es.limits import MAX_WORD
 from allusion_es.es.meta import PASSAGE_FIELDS
 from allusion_es.es.partial import Partial, find_shortfall
 from allusion_es.es.recent import Recent
-from allusion_es.es.spool import MAX_WORD
 from allusion_es.retrieval.types import Field
 
 Fields = Mapping[str, type]

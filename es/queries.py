@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from allusion_es.es.documents import feature_name, frequency_words
+from allusion_es.es.limits import MAX_WORD
 from allusion_es.es.lookups import Term
 from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, NGRAM
-from allusion_es.es.spool import MAX_WORD
 from allusion_es.retrieval.byte_vectors import byte_vector
 from allusion_es.retrieval.types import Field, Floats, SearchRequest, Within
 from allusion_es.retrieval.weighting import idf, tfidf_query_weights

@@ -1,21 +1,29 @@
 """The documents that are sent to the server: descriptions completed with weights and vectors."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.processes import in_order
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
 from allusion_es.es.documents import feature_name, term_id
 from allusion_es.es.meta import CITATION_VECTOR, EXPANSION
-from allusion_es.es.spool import FieldTerms, Spool, SpooledBatch, SpooledWords
-from allusion_es.language.citation_file import to_bytes
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
-from allusion_es.language.word_parts import Word
-from allusion_es.retrieval.expansion import ExpansionMaker, bit_weights
+from allusion_es.retrieval.cited import CitedPassages, Citing, text_words
+from allusion_es.retrieval.expansion import bit_weights
+from allusion_es.retrieval.spool import (
+    ADVICE,
+    FieldTerms,
+    Spool,
+    SpooledBatch,
+    SpooledWords,
+)
 from allusion_es.retrieval.types import FIELDS, Field, Floats
 from allusion_es.retrieval.weighting import idf
 
@@ -25,17 +33,62 @@ number holds those up to this exactly, and their scale means nothing to a cosine
 
 
 def passage_documents(
-    spool: Spool, vectors: WordVectors | None, citations: CitationVectors | None
+    spool: Spool, vectors: WordVectors | None, citations: CitationVectors | None, workers: int
 ) -> Iterator[Document]:
-    """One document for each passage; see `mappings/passages.json`."""
+    """One document for each passage, made in several processes; see `mappings/passages.json`."""
     fields = spool.fields
-    idfs = {field: idf(terms.df, terms.passages) for field, terms in fields.items()}
+    citing = Citing.of(spool, citations, workers) if citations else None
+    known = Known(
+        {field: list(terms.numbers) for field, terms in fields.items()},
+        {field: idf(terms.df, terms.passages) for field, terms in fields.items()},
+        citing,
+    )
     table = _Table(fields, vectors)
-    cited = _Citations(spool, citations) if citations else None
-    for batch in spool.read():
+    pieces = (
+        (batch, {field: table.means(field, words) for field, words in batch.fields.items()})
+        for batch in spool.read()
+    )
+    for _, documents in in_order(partial(DocumentMaker, known), pieces, workers, ADVICE):
+        yield from documents
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the whole collection once all its words are.
+
+    Attributes:
+        words: All words of each field.
+        idfs: Their idf.
+        citing: For citation vectors and expansions, or None.
+    """
+
+    words: dict[Field, list[str]]
+    idfs: dict[Field, Floats]
+    citing: Citing | None
+
+
+class DocumentMaker:
+    """Makes the documents of passages.
+
+    Args:
+        known: Of the collection.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._cited = CitedPassages(known.citing) if known.citing else None
+        self._names = [feature_name(word) for word in self._cited.words] if self._cited else []
+
+    def __call__(
+        self, piece: tuple[SpooledBatch, dict[Field, NDArray[np.int32]]]
+    ) -> list[Document]:
+        """The documents of passages of which the mean vectors are given."""
+        batch, vectors = piece
+        idfs = self._known.idfs
         norms = {field: _norms(batch.fields[field], idfs[field]).tolist() for field in FIELDS}
-        means = {field: table.means(field, batch.fields[field]) for field in FIELDS}
-        learned = cited.of(batch) if cited else [{} for _ in batch.ids]
+        means = {field: vectors[field].tolist() for field in FIELDS}
+        learned = self._learned(batch)
+        documents = []
         for number, identifier in enumerate(batch.ids):
             added = learned[number]
             for field in FIELDS:
@@ -45,26 +98,15 @@ def passage_documents(
                 if any(mean):
                     added[f"{field}_vector"] = mean
             # Both are encoded objects: the end of one and the begin of the other make a comma.
-            yield identifier, batch.descriptions[number][:-1] + b"," + encode(added)[1:]
+            document = batch.records[number][:-1] + b"," + encode(added)[1:]
+            documents.append((identifier, document))
+        return documents
 
-
-class _Citations:
-    """Citation vectors and expansions of spooled passages."""
-
-    def __init__(self, spool: Spool, vectors: CitationVectors) -> None:
-        self._vectors = vectors
-        self._texts = _Texts(spool.fields)
-        terms = spool.fields["lemma"]
-        both = zip(terms.numbers, terms.df.tolist(), terms.cf.tolist(), strict=True)
-        counts = {word: (df, cf) for word, df, cf in both}
-        self._maker = ExpansionMaker(vectors, spool.ids, counts, terms.passages)
-        self._names = [feature_name(word) for word in self._maker.words]
-
-    def of(self, batch: SpooledBatch) -> list[dict[str, object]]:
-        """What each passage's document has of these."""
-        texts = self._texts.of(batch)
-        vectors = to_bytes(self._vectors.text_vectors(texts))[0]
-        expanded = self._maker.expand(batch.ids, texts, vectors)
+    def _learned(self, batch: SpooledBatch) -> list[dict[str, object]]:
+        """What each passage's document has of citation vectors and expansions."""
+        if self._cited is None:
+            return [{} for _ in batch.ids]
+        vectors, expanded = self._cited.of(batch.ids, text_words(self._known.words, batch.fields))
         words = [self._names[code] for code in expanded.codes.tolist()]
         entries = list(zip(words, bit_weights(expanded.bits).tolist(), strict=True))
         found: list[dict[str, object]] = []
@@ -77,23 +119,6 @@ class _Citations:
             )
             found.append({name: value for name, value in both if value})
         return found
-
-
-class _Texts:
-    """The words of spooled passages, read from their numbers."""
-
-    def __init__(self, fields: Mapping[Field, FieldTerms]) -> None:
-        self._words = {field: list(terms.numbers) for field, terms in fields.items()}
-
-    def of(self, batch: SpooledBatch) -> list[list[Word]]:
-        """Tokens and lemmas of each passage."""
-        tokens, lemmas = (
-            [self._words[field][code] for code in batch.fields[field].codes.tolist()]
-            for field in FIELDS
-        )
-        both = list(zip(tokens, lemmas, strict=True))
-        ends = np.cumsum(batch.fields["token"].lengths).tolist()
-        return [both[start:end] for start, end in pairwise([0, *ends])]
 
 
 def term_documents(fields: Mapping[Field, FieldTerms]) -> Iterator[Document]:
@@ -130,7 +155,7 @@ class _Table:
         self._vectors = np.zeros(size, dtype=np.float32)
         self._known = np.zeros(len(self._words), dtype=np.bool_)
 
-    def means(self, field: Field, words: SpooledWords) -> list[list[int]]:
+    def means(self, field: Field, words: SpooledWords) -> NDArray[np.int32]:
         """Mean vectors in whole numbers; empty or all zeros where there is none."""
         means = np.zeros((len(words.lengths), self._vectors.shape[1]), dtype=np.float32)
         if means.size and len(words.codes):
@@ -141,8 +166,7 @@ class _Table:
             means[filled] = np.add.reduceat(self._vectors[rows], starts)
             lengths = np.linalg.norm(means, axis=1, keepdims=True)
             np.divide(means * np.float32(_SCALE), lengths, out=means, where=lengths > 0)
-        numbers: list[list[int]] = np.rint(means).astype(np.int64).tolist()
-        return numbers
+        return np.rint(means).astype(np.int32)
 
     def _learn(self, rows: NDArray[np.int64]) -> None:
         new = np.unique(rows[~self._known[rows]])

@@ -1,18 +1,26 @@
 """Searching what expansions would be, before an index has them."""
 
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Array
+from allusion_es.core.spilled import SpilledArray, TemporaryFiles
 from allusion_es.language.citation_file import to_bytes
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.learning.links import KnownLink, LearningCollection
 from allusion_es.retrieval.analysed import WINDOW
 from allusion_es.retrieval.expansion import ExpansionMaker
 from allusion_es.retrieval.fused import AROUND
+from allusion_es.retrieval.inversion import Inversion
 from allusion_es.retrieval.local_expansion import LocalExpansion, expansion_arrays
 from allusion_es.retrieval.types import Ranking
+
+_TOGETHER = 1_000
 
 
 def expansion_rankings(
@@ -39,8 +47,7 @@ def expansion_rankings(
     filled = sum(1 for text in collection.texts if text)
     maker = ExpansionMaker(vectors, collection.ids, counts, filled)
     rows = to_bytes(vectors.text_vectors(collection.texts))[0]
-    arrays = expansion_arrays(maker, collection.ids, collection.texts, rows)
-    expansion = LocalExpansion(arrays.__getitem__, len(collection))
+    expansion = LocalExpansion(_arrays(maker, collection, rows).__getitem__, len(collection))
     ids = np.array(collection.ids)
     rankings = []
     for link in links:
@@ -49,6 +56,22 @@ def expansion_rankings(
         order = found[np.lexsort((ids[found], -scores[found]))][:size]
         rankings.append(Ranking(tuple(ids[order].tolist()), scores[order].astype(np.float64)))
     return rankings
+
+
+def _arrays(
+    maker: ExpansionMaker, collection: LearningCollection, vectors: NDArray[np.int8]
+) -> dict[str, Array]:
+    with TemporaryFiles(Path(tempfile.gettempdir())) as files:
+        inversion = Inversion(files, len(maker.words), np.uint16)
+        for start in range(0, len(collection), _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            found = maker.expand(collection.ids[part], collection.texts[part], vectors[part])
+            inversion.add(np.diff(found.offsets), found.codes, found.bits)
+        arrays = expansion_arrays(maker.words, inversion.postings())
+        return {
+            name: array.mapped() if isinstance(array, SpilledArray) else array
+            for name, array in arrays.items()
+        }
 
 
 def searched_lemmas(link: KnownLink) -> dict[str, float]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import Analyser, Analysis
+from allusion_es.language.analysis import Analyser, Analysis, AnalysisSettings
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Query
 
@@ -21,6 +21,19 @@ class AnalysedPassage:
 
     passage: Passage
     analysis: Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Unanalysed:
+    """Passages whose words are yet to be found, in this process or in others.
+
+    Attributes:
+        passages: The passages, read once.
+        settings: How their words are found.
+    """
+
+    passages: Iterable[Passage]
+    settings: AnalysisSettings
 
 
 def analyse_passages(passages: Iterable[Passage], analyser: Analyser) -> Iterator[AnalysedPassage]:

@@ -1,7 +1,7 @@
 """Expansion: the words by which a passage is cited, whether it has them or not, with weights."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,17 @@ class Expanded:
     offsets: NDArray[np.int64]
     codes: NDArray[np.int64]
     bits: Bits
+
+
+def expansion_words(vectors: CitationVectors, ids: Iterable[str], counts: Counts) -> list[str]:
+    """What `ExpansionMaker.words` would be."""
+    return sorted({*counts, *_Known(citing_words_of(vectors), ids).totals})
+
+
+def cited_among(vectors: CitationVectors, ids: Set[str]) -> list[str]:
+    """The ids whose citations are known, which is all that an `ExpansionMaker` needs of them."""
+    table = citing_words_of(vectors)
+    return sorted(ids & table.places.keys()) if table else []
 
 
 class ExpansionMaker:

@@ -14,7 +14,7 @@ from allusion_es.language.analysis import Analyser
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.floret import Floret
 from allusion_es.language.vectors import WordVectors
-from allusion_es.retrieval.analysed import AnalysedPassage, analyse_passages, reread
+from allusion_es.retrieval.analysed import Unanalysed, reread
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.local_build import build_local
@@ -62,11 +62,19 @@ class Library:
     Args:
         folder: The data folder; by default `ALLUSION_DATA_DIR` or the user's cache folder.
         progress: Shown by long work.
+        workers: Processes that build indexes.
+
+    Attributes:
+        folder: The data folder.
+        workers: As given.
     """
 
-    def __init__(self, folder: Path | None = None, progress: Progress = silent) -> None:
+    def __init__(
+        self, folder: Path | None = None, progress: Progress = silent, workers: int = 1
+    ) -> None:
         self.folder = data_dir(folder)
         self._progress = progress
+        self.workers = workers
         self._models = Models(self.folder)
 
     def names(self) -> list[str]:
@@ -116,7 +124,7 @@ class Library:
             StorageError: It cannot be written.
         """
         path = self.path(name)
-        return build_local(path, *self.prepare(passages, options))
+        return build_local(path, *self.prepare(passages, options), self.workers)
 
     def give_citations(self, name: str, citations: CitationVectors | None) -> None:
         """Build the index of that name again, with other citation vectors or none.
@@ -132,17 +140,17 @@ class Library:
         if citations is not None:
             citations.check(index.settings.analysis)
         settings = replace(index.settings, citations=citations.name if citations else "")
-        build_local(self.path(name), reread(index), settings, index.vectors, citations)
+        build_local(
+            self.path(name), reread(index), settings, index.vectors, citations, self.workers
+        )
 
     def prepare(
         self, passages: Iterable[Passage], options: BuildOptions
-    ) -> tuple[
-        Iterator[AnalysedPassage], IndexSettings, WordVectors | None, CitationVectors | None
-    ]:
+    ) -> tuple[Unanalysed, IndexSettings, WordVectors | None, CitationVectors | None]:
         """What it takes to build an index of either kind.
 
         Returns:
-            The passages with their words, the settings to save with them, word vectors, and
+            The passages, the settings to save with them, word vectors, and
             citation vectors.
 
         Raises:
@@ -166,7 +174,7 @@ class Library:
             options.b,
             citations.name if citations else "",
         )
-        return analyse_passages(passages, analyser), settings, vectors, citations
+        return Unanalysed(passages, analyser.settings), settings, vectors, citations
 
     def vulgate(self) -> Iterator[Passage]:
         """The verses of the Vulgate, fetched first where they are missing."""

@@ -7,45 +7,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array
-from allusion_es.language.word_parts import Word
-from allusion_es.retrieval.expansion import ExpansionMaker, bit_weights
-from allusion_es.retrieval.local_grams import small
+from allusion_es.core.spilled import SpilledArray
+from allusion_es.retrieval.expansion import bit_weights
+from allusion_es.retrieval.inversion import Postings
 
 WEIGHTS = "expansion.weights"
 """The array that an index with an expansion has."""
 
-_TOGETHER = 1_000
 
-
-def expansion_arrays(
-    maker: ExpansionMaker,
-    ids: Sequence[str],
-    texts: Sequence[Sequence[Word]],
-    vectors: NDArray[np.int8],
-) -> dict[str, Array]:
+def expansion_arrays(words: Sequence[str], postings: Postings) -> dict[str, Array | SpilledArray]:
     """The arrays that `LocalExpansion` reads.
 
     Args:
-        maker: Made for these passages.
-        ids: Ids of all passages.
-        texts: Their words.
-        vectors: Their citation vectors, shape (len(ids), dimension).
+        words: All words of expansions, `ExpansionMaker.words`.
+        postings: What `ExpansionMaker.expand` gives for all passages.
     """
-    codes, owners, bits = [], [], []
-    for start in range(0, len(ids), _TOGETHER):
-        part = slice(start, start + _TOGETHER)
-        found = maker.expand(ids[part], texts[part], vectors[part])
-        codes.append(found.codes)
-        bits.append(found.bits)
-        owners.append(np.repeat(np.arange(start, start + len(ids[part])), np.diff(found.offsets)))
-    of_words = np.concatenate(codes)
-    order = np.argsort(of_words, kind="stable")
-    sizes = np.bincount(of_words, minlength=len(maker.words))
     return {
-        "expansion.words": np.frombuffer("\n".join(maker.words).encode(), np.uint8),
-        "expansion.posting_offsets": np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-        "expansion.posting_passages": small(np.concatenate(owners)[order], len(ids)),
-        WEIGHTS: np.concatenate(bits)[order],
+        "expansion.words": np.frombuffer("\n".join(words).encode(), np.uint8),
+        "expansion.posting_offsets": postings.offsets,
+        "expansion.posting_passages": postings.passages,
+        WEIGHTS: postings.values,
     }
 
 

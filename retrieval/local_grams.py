@@ -1,6 +1,8 @@
 """Character n-grams in the index of this process: one matrix, searched by BM25."""
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -8,65 +10,84 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array, ArrayFile
+from allusion_es.core.spilled import SpilledArray
 from allusion_es.language.word_parts import all_grams, find_rows, gram_key
+from allusion_es.retrieval.inversion import Inversion
 from allusion_es.retrieval.weighting import bm25_saturation, lucene_idf, lucene_lengths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _KEYS = "ngram.keys"
-_SMALL = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class WordGrams:
+    """The grams of all tokens of an index, as hashes, so that no text is read when it opens.
+
+    Attributes:
+        keys: The hashes of all grams, ascending.
+        matrix: How often each word has each gram, shape (words, len(keys)).
+    """
+
+    keys: NDArray[np.int64]
+    matrix: "csr_array"
+
+    @staticmethod
+    def of(words: Sequence[str], tokens: NDArray[np.bool_]) -> "WordGrams":
+        """The grams of those of `words` that are tokens, shape (len(words),)."""
+        from scipy.sparse import csr_array
+
+        numbers: dict[int, int] = {}
+        columns = array("i")
+        ends = array("q", [0])
+        for word, is_token in zip(words, tokens.tolist(), strict=True):
+            if is_token:
+                found = map(gram_key, all_grams(word))
+                columns.extend([numbers.setdefault(key, len(numbers)) for key in found])
+            ends.append(len(columns))
+        keys = np.array(list(numbers), dtype=np.int64)
+        order = np.argsort(keys)
+        place_of = np.empty(len(keys), dtype=np.int64)
+        place_of[order] = np.arange(len(keys))
+        ones = np.ones(len(columns), dtype=np.int32)
+        shape = (len(ends) - 1, len(keys))
+        places = place_of[np.array(columns, dtype=np.int64)]
+        return WordGrams(keys[order], csr_array((ones, places, np.array(ends)), shape=shape))
+
+    def counts(self, codes: NDArray[np.int64], lengths: NDArray[np.int64]) -> "csr_array":
+        """How often each passage has each gram, shape (passages, len(keys)).
+
+        Args:
+            codes: The tokens of all passages in order, as places in the words.
+            lengths: How many of them each passage has.
+        """
+        from scipy.sparse import csr_array
+
+        ends = np.concatenate(([0], np.cumsum(lengths)))
+        shape = (len(lengths), self.matrix.shape[0])
+        ones = np.ones(len(codes), dtype=np.int32)
+        return csr_array((ones, codes, ends), shape=shape) @ self.matrix
 
 
 def gram_arrays(
-    words: Sequence[str], codes: NDArray[np.int32], offsets: NDArray[np.int64]
-) -> dict[str, Array]:
+    grams: WordGrams, postings: Inversion, lengths: SpilledArray
+) -> dict[str, Array | SpilledArray]:
     """The arrays that `LocalGrams` reads.
 
-    Grams are kept as hashes, so that no text is read when the index opens.
-
     Args:
-        words: All words of the index.
-        codes: The tokens of all passages in order, as places in `words`, shape (total,).
-        offsets: Passage i has the tokens `offsets[i]:offsets[i + 1]`; shape (passages + 1,).
+        grams: The grams of all tokens.
+        postings: What `WordGrams.counts` gives for all passages.
+        lengths: How many grams each passage has.
     """
-    from scipy.sparse import csr_array
-
-    numbers: dict[int, int] = {}
-    columns: list[int] = []
-    ends = [0]
-    used = np.unique(codes)
-    for word in used.tolist():
-        found = all_grams(words[word])
-        columns += [numbers.setdefault(gram_key(gram), len(numbers)) for gram in found]
-        ends.append(len(columns))
-    keys = np.array(list(numbers), dtype=np.int64)
-    order = np.argsort(keys)
-    place_of = np.empty(len(keys), dtype=np.int64)
-    place_of[order] = np.arange(len(keys))
-    grams_of_words = csr_array(
-        (np.ones(len(columns), dtype=np.int32), place_of[columns], ends),
-        shape=(len(used), len(keys)),
-    )
-    ones = np.ones(len(codes), dtype=np.int32)
-    texts = csr_array(
-        (ones, np.searchsorted(used, codes), offsets), shape=(len(offsets) - 1, len(used))
-    )
-    postings = (texts @ grams_of_words).tocsc()
-    postings.sort_indices()
-    most = int(postings.data.max(initial=0))
+    found = postings.postings(kind=np.uint8 if postings.largest < 256 else np.int32)
     return {
-        _KEYS: keys[order],
-        "ngram.posting_offsets": postings.indptr.astype(np.int64),
-        "ngram.posting_passages": small(postings.indices, len(offsets) - 1),
-        "ngram.posting_counts": postings.data.astype(np.uint8 if most < 256 else np.int32),
-        "ngram.lengths": (texts @ np.diff(ends)).astype(np.int32),
+        _KEYS: grams.keys,
+        "ngram.posting_offsets": found.offsets,
+        "ngram.posting_passages": found.passages,
+        "ngram.posting_counts": found.values,
+        "ngram.lengths": lengths,
     }
-
-
-def small(places: Array, size: int) -> Array:
-    """Places below `size` in as few bytes as hold them."""
-    return places.astype(np.uint16 if size <= _SMALL else np.int32)
 
 
 class LocalGrams:

@@ -63,13 +63,14 @@ def build_local(
         spool.fill(passages, _describe, workers)
         facets, brought = _passage_arrays(files, spool)
         computed = word_arrays(files, spool, vectors, citations, workers)
+        arrays = {"words": computed.pop("words")} | brought | computed
         meta = {
             "format": FORMAT,
             "settings": settings.to_json(),
             "passages": len(spool),
             "facets": {name: list(values) for name, values in facets.items()},
         }
-        save_arrays(path, meta, {"words": computed.pop("words")} | brought | computed)
+        save_arrays(path, meta, arrays)
     return len(spool)
 
 

@@ -1,7 +1,7 @@
 """Reports for a browser."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,17 @@ def write_answers(
     retriever: "Retriever",
     index: "CandidateIndex",
     method: str,
+    note: Callable[[], str] = str,
 ) -> None:
     """Write a report of a retriever's answers, and say on stderr what is in it.
+
+    Args:
+        path: Where to.
+        answers: The answers.
+        retriever: Who gives them.
+        index: Where they are from.
+        method: How they were found, for people to read.
+        note: Asked once all answers are there; "" or what else the report must say.
 
     Raises:
         StorageError: The file cannot be written.
@@ -30,7 +39,7 @@ def write_answers(
     meta = ReportMeta(
         title=f"Allusions to {index.name}",
         method=f"Method {method}, index {index.name}",
-        notes=retriever.notes,
+        notes=(*retriever.notes, *filter(None, (note(),))),
     )
     write_report(path, found, meta)
     matches = sum(len(finding.matches) for finding in found)

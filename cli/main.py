@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -56,6 +58,7 @@ app.command("compose-env")(compose_env.compose_env)
 app.command("learn")(learn.learn)
 
 _INTERRUPTED = 130
+_STOPS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
@@ -96,8 +99,14 @@ def run(arguments: Sequence[str]) -> int:
             raise
         _drop_stdout()
         return _complain(f"the output cannot be written ({error.strerror})", StorageError.exit_code)
+    except _Stopped as error:
+        return _complain(f"stopped by {error.signal.name}; nothing was changed", error.status)
     except KeyboardInterrupt as error:
-        return _complain(str(error) or "interrupted; nothing was changed", _INTERRUPTED)
+        cause = error.__cause__
+        status = cause.status if isinstance(cause, _Stopped) else _INTERRUPTED
+        return _complain(str(error) or "interrupted; nothing was changed", status)
+    except MemoryError:
+        return _complain("there is not enough memory; nothing was changed", AllusionError.exit_code)
     except typer.Exit as error:
         return error.exit_code
     except Exception as error:
@@ -120,8 +129,24 @@ def _complain(message: str, status: int) -> int:
     return status
 
 
+class _Stopped(KeyboardInterrupt):
+    """A signal asks this process to end: what it has begun is cleared away, as with Ctrl+C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.signal = signal.Signals(number)
+        self.status = 128 + number  # as shells give it
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise _Stopped(number)
+
+
 def main() -> None:
     """The console script."""
+    for number in _STOPS:
+        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has it ignored
+            signal.signal(number, _stop)
     for stream in (sys.stdout, sys.stderr):
         # Latin with diacritics must not depend on the terminal's locale.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

@@ -14,6 +14,7 @@ from allusion_es.core.files import DATA_DIR_VARIABLE
 
 if TYPE_CHECKING:
     from allusion_es.es.connection import Server
+    from allusion_es.es.partial import Partial
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.retrieval.library import Library
 
@@ -90,6 +91,15 @@ Wait = Annotated[
     float,
     typer.Option("--wait", min=0, help="Seconds to wait for a server that is starting."),
 ]
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout",
+        min=0.1,
+        envvar="ALLUSION_ES_TIMEOUT",
+        help="Seconds to wait for each answer of the server.",
+    ),
+]
 
 
 class TableFormat(StrEnum):
@@ -111,6 +121,7 @@ class ServerOptions:
     user: str | None = None
     password: str | None = None
     wait: float = 0.0
+    timeout: float = 30.0
 
     def connect(self) -> "Server":
         """The server.
@@ -128,6 +139,7 @@ class ServerOptions:
             user=self.user,
             password=self.password,
             wait=self.wait,
+            timeout=self.timeout,
         )
 
 
@@ -139,6 +151,7 @@ _SERVER_OPTIONS: dict[str, tuple[Any, object]] = {
     "user": (User, None),
     "password": (Password, None),
     "wait": (Wait, 0.0),
+    "timeout": (Timeout, 30.0),
 }
 
 
@@ -181,8 +194,15 @@ def library(workers: int | None = None) -> "Library":
     return Library(progress=progress, workers=workers or os.cpu_count() or 1)
 
 
-def open_candidate_index(name: str, server: ServerOptions) -> "CandidateIndex":
+def open_candidate_index(
+    name: str, server: ServerOptions, partial: "Partial | None" = None
+) -> "CandidateIndex":
     """The index of that name, on the server if there is one, else in this process.
+
+    Args:
+        name: Its name.
+        server: Where it is.
+        partial: See `es.index.open_index`.
 
     Raises:
         AllusionError: It is missing, damaged, or the server does not answer.
@@ -192,4 +212,4 @@ def open_candidate_index(name: str, server: ServerOptions) -> "CandidateIndex":
         return books.open(name)
     from allusion_es.es.index import open_index
 
-    return open_index(server.connect(), name, books.vectors, books.citations)
+    return open_index(server.connect(), name, books.vectors, books.citations, partial)

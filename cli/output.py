@@ -63,16 +63,19 @@ def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:
     return run_lines(answer.query.query.query_id, ranking, tag)
 
 
-def answer_lines(answer: "Answer", format: str, tag: str) -> Iterable[str]:
+def answer_lines(
+    answer: "Answer", format: str, tag: str, partial: Mapping[str, Any] | None = None
+) -> Iterable[str]:
     """The answer as lines for programs.
 
     Args:
         answer: What to print.
         format: `json`, `tsv` or `trec`.
         tag: Name of the run, for `trec`.
+        partial: What it lacks, for `json`, or None.
     """
     if format == "json":
-        return [answer_json(answer)]
+        return [answer_json(answer, partial)]
     return answer_tsv(answer) if format == "tsv" else answer_trec(answer, tag)
 
 

@@ -14,10 +14,12 @@ from allusion_es.cli.options import (
     open_candidate_index,
     takes_server,
 )
+from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.core.errors import UsageError
 from allusion_es.core.parameters import parse_settings
 
 if TYPE_CHECKING:
+    from allusion_es.es.partial import Partial
     from allusion_es.retrieval.pipeline import Answer, Retriever
 
 
@@ -110,6 +112,7 @@ def query(
         typer.Option(help="How a file or stdin is read; by its name by default."),
     ] = None,
     tag: Annotated[str, typer.Option(help="Name of the run in TREC output.")] = "",
+    allow_partial: AllowPartial = False,
     *,
     server: ServerOptions,
 ) -> None:
@@ -126,7 +129,8 @@ def query(
             "--html writes a report instead of printing; leave out --format and --tag, or --html"
         )
     queries = read_queries(text, input_format)
-    index = open_candidate_index(name, server)
+    partial = partial_of(allow_partial, server)
+    index = open_candidate_index(name, server, partial)
     retriever = Retriever(
         index,
         generators=generators_of(first_stage),
@@ -143,14 +147,20 @@ def query(
         from allusion_es.cli.html import write_answers
 
         method = f"{first_stage}.{field}.{rerank}"
-        write_answers(html, told, retriever, index, method)
+        write_answers(html, told, retriever, index, method, lambda: missing_note(partial))
     else:
         tag = tag or f"{first_stage}.{field}.{rerank}"
-        _print(told, retriever, format or Format.table, tag, explain)
+        _print(told, retriever, format or Format.table, tag, explain, partial)
+    tell_missing(partial)
 
 
 def _print(
-    answers: "Iterable[Answer]", retriever: "Retriever", format: Format, tag: str, explain: bool
+    answers: "Iterable[Answer]",
+    retriever: "Retriever",
+    format: Format,
+    tag: str,
+    explain: bool,
+    partial: "Partial | None",
 ) -> None:
     from allusion_es.cli import output
     from allusion_es.reports.answer_lines import tsv_header
@@ -161,7 +171,7 @@ def _print(
         if format is Format.tsv:
             print(tsv_header())
         for answer in answers:
-            for line in output.answer_lines(answer, format, tag):
+            for line in output.answer_lines(answer, format, tag, missing(partial)):
                 print(line)
     if explain:
         for note in retriever.notes:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from allusion_es.cli.options import Name, ServerOptions, takes_server
-from allusion_es.core.errors import AllusionError
+from allusion_es.cli.partial import AllowPartial, partial_of, tell_missing
+from allusion_es.core.errors import AllusionError, UsageError
 
 if TYPE_CHECKING:
     from allusion_es.cli.scan_output import Output
@@ -112,6 +113,7 @@ def scan(
             show_default=False,
         ),
     ] = None,
+    allow_partial: AllowPartial = False,
     *,
     server: ServerOptions,
 ) -> None:
@@ -137,7 +139,12 @@ def scan(
         kind = "tei" if input_format is SourceKind.tei else "text"
     output = Output(format.value, tei.value, out, force=force)
     output.check(files, kind, resume=resume)
-    job = Job(name, server, options, workers or os.cpu_count() or 1, resume=resume)
+    partial = partial_of(allow_partial, server)
+    if allow_partial and resume:
+        raise UsageError("--allow-partial keeps nothing to go on with; leave out --resume")
+    # What other processes miss cannot be told here.
+    processes = 1 if allow_partial else workers or os.cpu_count() or 1
+    job = Job(name, server, options, processes, resume=resume, partial=partial)
     try:
         _scan(files, kind, frozenset(keep or ()), job, output)
     except AllusionError as error:
@@ -164,3 +171,4 @@ def _scan(
         sys.stdout.flush()
         job.tell(source, len(found))
     job.finish()
+    tell_missing(job.partial)

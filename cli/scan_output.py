@@ -1,11 +1,12 @@
 """What `allusion-es scan` writes: a table, or a file for each text."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from allusion_es.cli.partial import missing, missing_note
 from allusion_es.core.errors import InputError, StorageError, UsageError
 from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.source import SourceKind, SourceText
@@ -134,20 +135,22 @@ class Output:
 
             write_table(target, source, found)
         else:
-            write_lines(target or sys.stdout, self._lines(source, found))
+            write_lines(target or sys.stdout, self._lines(source, found, missing(job.partial)))
 
     def _path(self, path: Path) -> Path:
         assert self.folder is not None
         return self.folder / f"{path.stem}{_SUFFIXES[self.format]}"
 
-    def _lines(self, source: SourceText, found: Sequence[Finding]) -> Iterator[str]:
+    def _lines(
+        self, source: SourceText, found: Sequence[Finding], partial: Mapping[str, Any] | None
+    ) -> Iterator[str]:
         from allusion_es.corpora.finding_table import table_lines
         from allusion_es.corpora.findings import json_line
         from allusion_es.corpora.tei_standoff import standoff_lines
         from allusion_es.corpora.web_annotation import annotation_lines
 
         if self.format == "json":
-            return (json_line(source, finding) for finding in found)
+            return (json_line(source, finding, partial) for finding in found)
         if self.format == "jsonld":
             return annotation_lines(source, found)
         if self.format == "tei":
@@ -173,11 +176,12 @@ class Output:
         except OSError as error:
             raise StorageError(f"{target.parent}: cannot be made ({error.strerror})") from error
         index = job.index
+        note = missing_note(job.partial)
         method = "Scan, fast" if job.options.fast else "Scan"
         write_report(
             target,
             list(scanned_findings(source, found, index, index_analyser(index))),
-            scan_meta(source, index.name, method),
+            scan_meta(source, index.name, method, tuple(filter(None, [note]))),
         )
 
 

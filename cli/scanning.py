@@ -1,8 +1,8 @@
 """Doing what `allusion-es scan` asks for, one text after the other."""
 
+import functools
 import sys
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from allusion_es.corpora.source import SourceText
 from allusion_es.scanning.options import ScanOptions
 
 if TYPE_CHECKING:
+    from allusion_es.es.partial import Partial
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.scanning.blocks import Block
     from allusion_es.scanning.journal import Journal
@@ -35,21 +36,31 @@ class Job:
         options: What to look for.
         workers: Processes.
         resume: Go on where a scan was stopped.
+        partial: See `es.index.open_index`.
 
     Attributes:
         index: The index, opened.
         options: What to look for.
         scanner: What scans in this process.
+        partial: As given.
     """
 
     def __init__(
-        self, name: str, server: ServerOptions, options: ScanOptions, workers: int, *, resume: bool
+        self,
+        name: str,
+        server: ServerOptions,
+        options: ScanOptions,
+        workers: int,
+        *,
+        resume: bool,
+        partial: "Partial | None" = None,
     ) -> None:
         from allusion_es.scanning.scanner import Scanner
 
-        self._open = partial(open_candidate_index, name, server)
+        self._open = functools.partial(open_candidate_index, name, server, partial)
         self.index: CandidateIndex = self._open()
         self.options = options
+        self.partial = partial
         self.scanner: Scanner = Scanner(self.index, options)
         self._workers = workers
         self._resume = resume
@@ -68,6 +79,8 @@ class Job:
 
         self._warn(source)
         blocks = list(cut(source.text))
+        if self.partial is not None:
+            journal = None  # what lacks something must not be taken up later
         kept = self._journal = None if journal is None else self._open_journal(source, journal)
         done = dict(kept.done) if kept else {}
         missing = [block for block in blocks if block.number not in done]

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from allusion_es.core.errors import UsageError
@@ -89,8 +89,15 @@ def check_findings(source: SourceText, findings: Iterable[Finding]) -> list[Find
     return ordered
 
 
-def json_line(source: SourceText, finding: Finding) -> str:
+def json_line(
+    source: SourceText, finding: Finding, partial: Mapping[str, object] | None = None
+) -> str:
     """A finding as a line of JSON, with its place in the file.
+
+    Args:
+        source: The text.
+        finding: The finding.
+        partial: How much of the index was not searched, or None.
 
     Example:
         >>> import tempfile
@@ -128,6 +135,8 @@ def json_line(source: SourceText, finding: Finding) -> str:
     for name in ("xpath", "page", "line", "section"):
         if value := getattr(place, name):
             record[name] = value
+    if partial:
+        record["partial"] = partial
     return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
 

@@ -1,7 +1,7 @@
 """Answers as lines for programs: JSON, and tables with tabs."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def answer_json(answer: "Answer") -> str:
-    """The answer as one line of JSON."""
+def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -> str:
+    """The answer as one line of JSON.
+
+    Args:
+        answer: The answer.
+        partial: How much of the index it lacks, or None.
+    """
     query, analysis = answer.query.query, answer.query.analysis
     return json.dumps(
         {
@@ -34,6 +39,7 @@ def answer_json(answer: "Answer") -> str:
                 "unknown": answer.unknown,
             },
             "hits": [asdict(hit) for hit in answer.hits],
+            **({"partial": partial} if partial else {}),
         },
         ensure_ascii=False,
         allow_nan=False,

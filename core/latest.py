@@ -1,5 +1,6 @@
-"""A memory of one value, for what is asked for again and again with the same objects."""
+"""A memory of the last values, for what is asked for again and again with the same objects."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -7,10 +8,13 @@ Value = TypeVar("Value")
 
 
 class Latest(Generic[Value]):
-    """Keeps the last value, and gives it again as long as it is asked for with the same objects.
+    """Keeps the last values, and gives them again for the same objects.
 
     Objects are the same if they are identical, not equal: comparing long texts would cost more
     than it saves. They must not change.
+
+    Args:
+        values: How many values are kept.
 
     Example:
         >>> latest, texts = Latest[int](), ("deus", "dixit")
@@ -18,17 +22,16 @@ class Latest(Generic[Value]):
         (1, 1, 3)
     """
 
-    def __init__(self) -> None:
-        self._kept: tuple[tuple[object, ...], Value] | None = None
+    def __init__(self, values: int = 1) -> None:
+        self._kept: deque[tuple[tuple[object, ...], Value]] = deque(maxlen=values)
 
     def get(self, compute: Callable[[], Value], *objects: object) -> Value:
-        """The value for `objects`, computed unless it is the one that is kept."""
-        if self._kept is not None:
-            known, value = self._kept
+        """The value for `objects`, computed unless it is among those that are kept."""
+        for known, value in tuple(self._kept):
             if len(known) == len(objects) and all(
                 a is b for a, b in zip(known, objects, strict=True)
             ):
                 return value
         value = compute()
-        self._kept = (objects, value)
+        self._kept.append((objects, value))
         return value

@@ -127,7 +127,11 @@ class CitationVectors:
         Args:
             words: Each once.
         """
-        new = [word for word in words if word not in self._kept_places]
+        known = self._kept_places.get
+        places = [known(word, -1) for word in words]
+        if -1 not in places:
+            return self._kept[places]
+        new = [word for word, place in zip(words, places, strict=True) if place < 0]
         if len(self._kept_places) + len(new) > _KEPT:
             self._kept_places.clear()
             new = list(words)

@@ -92,9 +92,11 @@ class FeatureMaker:
         named |= _shared(query, both["lemma"], collection)
         ids = candidates.ranking.ids
         short = 1 / np.sqrt(max(len(query.words("lemma")), 1))
+        before, after = _next_to(ids)
         for name in scores:
             if name in _WITH_NEIGHBOURS:
-                named[f"{name}/neighbour"] = _neighbours(ids, named[f"{name}/best"])
+                values = np.append(named[f"{name}/best"], 0.0)
+                named[f"{name}/neighbour"] = np.maximum(values[before], values[after])
             if name in _WITH_LENGTH:
                 named[f"{name}/short"] = short * named[f"{name}/best"]
         if "citations-context" in scores:
@@ -197,17 +199,17 @@ def _damped_ranks(values: Floats) -> Floats:
     return RANK_OFFSET / (RANK_OFFSET + 1.0 + better)
 
 
-def _neighbours(ids: Sequence[str], values: Floats) -> Floats:
-    """The better of the values of the passages before and after, whose ids end in `.NUMBER`."""
-    by_id = dict(zip(ids, values.tolist(), strict=True))
-    result = np.zeros(len(ids))
-    for number, identifier in enumerate(ids):
+def _next_to(ids: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the passages before and after each are, whose ids end in `.NUMBER`; -1 if nowhere."""
+    places = {identifier: place for place, identifier in enumerate(ids)}
+    near = np.full((2, len(ids)), -1)
+    for place, identifier in enumerate(ids):
         start, _, last = identifier.rpartition(".")
         if start and last.isdecimal():
-            place = int(last)
-            near = (by_id.get(f"{start}.{place + step}", 0.0) for step in (-1, 1))
-            result[number] = max(near)
-    return result
+            number = int(last)
+            near[0, place] = places.get(f"{start}.{number - 1}", -1)
+            near[1, place] = places.get(f"{start}.{number + 1}", -1)
+    return near[0], near[1]
 
 
 def _shared(
@@ -219,7 +221,8 @@ def _shared(
     weights = idf(known.df, known.passages)
     mine = collection.statistics("lemma", sorted(asked))
     total = float(idf(mine.df, mine.passages).sum())
-    is_asked = np.array([word in asked for word in texts.words], dtype=np.float64)
+    is_asked = np.zeros(len(texts.words))
+    is_asked[texts.find(sorted(asked))[1]] = 1.0
     counts = texts.counts
     each: NDArray[np.float64] = (weights * is_asked)[counts.codes]
     shared, whole = counts.sums(each), counts.sums(weights[counts.codes])

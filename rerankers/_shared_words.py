@@ -101,8 +101,10 @@ def text_distances(shared: SharedTypes, frequencies: Floats, texts: CodedTexts) 
 
 def _rows(words: list[str], texts: CodedTexts) -> Integers:
     """For each word of `texts` its position in `words`, or -1."""
-    numbers = {word: number for number, word in enumerate(words)}
-    return np.array([numbers.get(word, -1) for word in texts.words], dtype=np.int64)
+    rows = np.full(len(texts.words), -1, dtype=np.int64)
+    numbers, places = texts.find(words)
+    rows[places] = numbers
+    return rows
 
 
 def _distances(

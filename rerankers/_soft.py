@@ -2,6 +2,7 @@
 
 import itertools
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,6 @@ from allusion_es.rerankers._pairs import (
     PairSums,
     Weighted,
     by_tfidf,
-    equal_words,
 )
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.texts import WordCounts
@@ -60,7 +60,7 @@ class SoftCosineOf(PairReranker):
         self._found: Latest[Features] = Latest()
 
     @abstractmethod
-    def features(self, words: list[str], field: Field, collection: Collection) -> Features:
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
         """What a word's similarities are computed from, shape (len(words), …)."""
 
     @abstractmethod
@@ -75,7 +75,7 @@ class SoftCosineOf(PairReranker):
     ) -> PairSums:
         """See `PairReranker.sums`."""
         weighted = by_tfidf(query, candidates, collection)
-        asked, found = weighted.query_words, list(weighted.words)
+        asked, found = weighted.query_words, weighted.words
         left = self.features(asked, candidates.field, collection)
         right = self._found.get(
             lambda: self.features(found, candidates.field, collection), weighted.words, collection
@@ -83,7 +83,7 @@ class SoftCosineOf(PairReranker):
         own = self.similarity(left, left)
         np.fill_diagonal(own, 1.0)
         between = self.similarity(left, right)
-        between[equal_words(asked, found)] = 1.0
+        between[candidates.texts.find(asked)] = 1.0
         weights = weighted.query_weights
         square = float(weights @ own.astype(np.float64) @ weights)
         return PairSums(

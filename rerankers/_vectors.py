@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.core.latest import Latest
 from allusion_es.language.vectors import WordVectors, kept_vectors
 from allusion_es.retrieval.reranking import Collection
 
@@ -23,7 +22,6 @@ class ChosenVectors:
         self._plugin = plugin
         self._name = name
         self._loaded: WordVectors | None = None
-        self._latest: Latest[NDArray[np.float32]] = Latest()
 
     def find(self, collection: Collection) -> WordVectors | None:
         """The vectors, loaded when first asked for; None where the index has none."""
@@ -52,13 +50,11 @@ class ChosenVectors:
         return vectors
 
     def rows(self, collection: Collection, words: Sequence[str]) -> NDArray[np.float32]:
-        """`vectors_of` these words; the last tuple of words is remembered.
-
-        Raises:
-            UsageError: The index has none.
-        """
-        vectors = self.need(collection)
-        return self._latest.get(lambda: vectors_of(vectors, words), words, vectors)
+        """`vectors_of` these words; the last tuples of words are remembered."""
+        vectors = self.find(collection)
+        if not isinstance(words, tuple):
+            return vectors_of(vectors, words)
+        return collection.kept(lambda: vectors_of(vectors, words), words, vectors)
 
     def note(self, collection: Collection) -> str:
         """Which vectors these are, for people to read."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._pairs import PairReranker, PairSums, Weighted, by_counts, equal_words
+from allusion_es.rerankers._pairs import PairReranker, PairSums, Weighted, by_counts
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import AnalysedQuery, Floats, TermStatistics
@@ -57,7 +57,7 @@ class Bm25(PairReranker):
         inverse = lucene_idf(known.df, known.passages)
         entries, weights = plain.entries, np.zeros(len(plain.weights))
         order = np.argsort(entries.codes, kind="stable")
-        rows, codes = equal_words(plain.query_words, plain.words)
+        rows, codes = texts.find(plain.query_words)
         starts = np.searchsorted(entries.codes, codes, "left", order)
         ends = np.searchsorted(entries.codes, codes, "right", order)
         for row, code, start, end in zip(rows, codes, starts, ends, strict=True):

@@ -46,6 +46,7 @@ class AveragedEmbeddings(AveragedVectors):
 
     def passage_vectors(self, weighted: Weighted, collection: Collection) -> NDArray[np.floating]:
         """See `AveragedVectors.passage_vectors`."""
+        self._vectors.need(collection)
         return self._vectors.rows(collection, weighted.words)
 
     def query_vectors(

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._pairs import equal_words
 from allusion_es.rerankers._soft import power as raised
-from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
+from allusion_es.rerankers._vectors import ChosenVectors
 from allusion_es.retrieval.explain import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import AnalysedQuery, Floats
@@ -60,10 +59,10 @@ class LocalAlignment:
         rows, gains = self._gains(query, candidates, collection)
         scores = np.zeros(len(candidates))
         for texts, codes in _padded(candidates):
-            best = np.zeros(len(texts))
+            best = np.zeros((len(codes), codes.shape[1] + 1))
             for heights in _heights(rows, gains, codes, self._gap):
-                np.maximum(best, heights.max(axis=1), out=best)
-            scores[texts] = best
+                np.maximum(best, heights, out=best)
+            scores[texts] = best.max(axis=1)
         return scores
 
     def explain(
@@ -97,14 +96,14 @@ class LocalAlignment:
         """
         words = query.words(candidates.field)
         asked, found = list(dict.fromkeys(words)), candidates.texts.words
-        vectors = self._vectors.find(collection)
-        cosines = np.maximum(vectors_of(vectors, asked) @ vectors_of(vectors, found).T, 0.0)
+        left, right = (self._vectors.rows(collection, some) for some in (asked, found))
+        cosines = np.maximum(left @ right.T, 0.0)
         similarity = raised(cosines, self._power).astype(np.float64)
-        similarity[equal_words(asked, found)] = 1.0
+        similarity[candidates.texts.find(asked)] = 1.0
         known = [collection.statistics(candidates.field, some) for some in (asked, found)]
-        left, right = (idf(one.df, one.passages) for one in known)
+        mine, others = (idf(one.df, one.passages) for one in known)
         gains = np.full((len(asked), len(found) + 1), -self._gap)
-        gains[:, :-1] = similarity * (np.minimum(left[:, None], right) + self._gap) - self._gap
+        gains[:, :-1] = similarity * (np.minimum(mine[:, None], others) + self._gap) - self._gap
         numbers = {word: number for number, word in enumerate(asked)}
         return np.array([numbers[word] for word in words], dtype=np.int64), gains
 
@@ -127,19 +126,29 @@ def _padded(candidates: Candidates) -> Iterator[tuple[NDArray[np.int64], NDArray
 def _heights(
     rows: NDArray[np.int64], gains: Floats, codes: NDArray[np.int64], gap: float
 ) -> Iterator[Floats]:
-    """H of one query word after the other, shape (texts, longest + 1); each reuses the memory."""
-    above = np.zeros((len(codes), codes.shape[1] + 1))
-    slope = gap * np.arange(above.shape[1])
+    """H_ij of one query word i after the other, shape (texts, longest + 1)."""
+    if gap >= gains.max(axis=1, initial=0.0)[rows].sum():
+        yield from _unbroken(rows, gains, codes)
+        return
+    # With `gap j` added, skipping words of the passage is to take the highest place before.
+    floor = gap * np.arange(codes.shape[1] + 1.0)
+    above = np.broadcast_to(floor, (len(codes), len(floor)))
     for row in rows.tolist():
         here = above - gap
-        np.maximum(here[:, 1:], above[:, :-1] + gains[row][codes], out=here[:, 1:])
-        np.maximum(here, 0.0, out=here)
-        # Skipping passage words: the highest of all places before, less a gap for each step.
-        here += slope
+        np.maximum(here[:, 1:], above[:, :-1] + (gains[row] + gap)[codes], out=here[:, 1:])
+        np.maximum(here, floor, out=here)
         np.maximum.accumulate(here, axis=1, out=here)
-        here -= slope
-        yield here
+        yield here - floor
         above = here
+
+
+def _unbroken(rows: NDArray[np.int64], gains: Floats, codes: NDArray[np.int64]) -> Iterator[Floats]:
+    """`_heights` where no stretch is worth a gap."""
+    here = np.zeros((len(codes), codes.shape[1] + 1))
+    for row in rows.tolist():
+        above, here = here, np.zeros_like(here)
+        np.maximum(above[:, :-1] + gains[row][codes], 0.0, out=here[:, 1:])
+        yield here
 
 
 def _path(

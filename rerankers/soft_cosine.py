@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
-from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
+from allusion_es.rerankers._vectors import ChosenVectors
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import Field
 
@@ -38,9 +38,9 @@ class SoftCosine(SoftCosineOf):
         super().__init__(power)
         self._vectors = ChosenVectors(self.name, vectors)
 
-    def features(self, words: list[str], field: Field, collection: Collection) -> Features:
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
         """Unit vectors."""
-        return vectors_of(self._vectors.find(collection), words)
+        return self._vectors.rows(collection, words)
 
     def compare(self, left: Features, right: Features) -> Singles:
         """`max(0, cos)`."""

@@ -1,5 +1,7 @@
 """Soft cosine in which no two words are similar: the TfIdf cosine."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
@@ -24,7 +26,7 @@ class SoftCosineIdentity(SoftCosineOf):
     def __init__(self) -> None:
         super().__init__(power=1)
 
-    def features(self, words: list[str], field: Field, collection: Collection) -> Features:
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
         """None are needed."""
         return np.zeros((len(words), 0), dtype=np.float32)
 

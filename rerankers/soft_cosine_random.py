@@ -1,6 +1,7 @@
 """Soft cosine by random similarities: the paper's control."""
 
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class SoftCosineRandom(SoftCosineOf):
         check_range(self.name, "seed", seed, 0, 2**32 - 1)
         self._seed = seed
 
-    def features(self, words: list[str], field: Field, collection: Collection) -> Features:
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
         """A number of 64 bits for each word and seed."""
         crcs = [
             (zlib.crc32(word.encode(), self._seed) << 32) | zlib.crc32(word[::-1].encode())

@@ -52,7 +52,7 @@ class SoftCosineWordNet(SoftCosineOf):
         self._graded = graded
         self._wordnet = wordnet
 
-    def features(self, words: list[str], field: Field, collection: Collection) -> Features:
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
         """The words themselves."""
         return np.array(words, dtype=object)
 

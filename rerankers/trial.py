@@ -1,7 +1,7 @@
 """Try a reranker on a few texts, without an index: for examples and for tests."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,12 @@ class TrialCollection(Collection):
     def memory(self, name: str) -> dict[str, float]:
         """Nothing is remembered, since the ids of trial candidates are only their numbers."""
         return {}
+
+    def kept(
+        self, compute: Callable[[], NDArray[np.float32]], *objects: object
+    ) -> NDArray[np.float32]:
+        """Nothing is kept."""
+        return compute()
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """See `Collection.statistics`."""

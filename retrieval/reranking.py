@@ -1,7 +1,7 @@
 """What a reranker is, what it may know, and how it is found by name."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
@@ -79,6 +79,7 @@ class Collection:
         self._memories = {} if memories is None else memories
         self._queries = queries if queries is not None and queries.queries > 1 else None
         self._latest: dict[Field, Latest[TermStatistics]] = {f: Latest() for f in FIELDS}
+        self._arrays: Latest[NDArray[np.float32]] = Latest(len(FIELDS))
 
     @property
     def vectors(self) -> WordVectors | None:
@@ -100,6 +101,15 @@ class Collection:
             return self._index.statistics(field, words)
         # Where all passages are candidates, they are the same for every query.
         return self._latest[field].get(lambda: self._index.statistics(field, words), words)
+
+    def kept(
+        self, compute: Callable[[], NDArray[np.float32]], *objects: object
+    ) -> NDArray[np.float32]:
+        """What `compute` gives, or what it gave a moment ago, to any reranker, for `objects`.
+
+        They are compared as `Latest` does, and must tell what is computed.
+        """
+        return self._arrays.get(compute, *objects)
 
     def query_frequencies(self, field: Field, words: Sequence[str]) -> NDArray[np.int64]:
         """Frequency of each word in the query side's collection, shape (len(words),).

@@ -36,6 +36,17 @@ class CodedTexts:
         return code_texts([self.text(number) for number in numbers])
 
     @cached_property
+    def _places(self) -> dict[str, int]:
+        return {word: place for place, word in enumerate(self.words)}
+
+    def find(self, asked: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of the distinct words `asked` occur: their numbers, and their places in `words`."""
+        places = self._places
+        pairs = [(number, places[word]) for number, word in enumerate(asked) if word in places]
+        both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+    @cached_property
     def counts(self) -> "WordCounts":
         """How often each word occurs in each text; counted once."""
         size = max(len(self.words), 1)

@@ -1,7 +1,7 @@
 """Soft cosine: by hand, against gensim, and what holds for all texts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +30,11 @@ class LittleCollection:
 
     def memory(self, name: str) -> dict[str, float]:
         return {}
+
+    def kept(
+        self, compute: Callable[[], NDArray[np.float32]], *objects: object
+    ) -> NDArray[np.float32]:
+        return compute()
 
     def statistics(self, field: str, words: list[str]) -> TermStatistics:
         df = np.array([self.DF.get(word, 4) for word in words], np.int64)

@@ -20,6 +20,7 @@ from allusion_es.core.errors import (
     ServerRefusedError,
     UsageError,
 )
+from allusion_es.es.answers import check_answer
 from allusion_es.es.bulk import Document, count_documents, index_documents
 from allusion_es.es.candidate_documents import (
     Candidate,
@@ -41,6 +42,7 @@ MAX_RUN_ID = 200
 """Characters of a run's id."""
 
 _TRIES = 5
+_SUMMARY = {"run_id": str, "time": str, "queries": int, "documents": int, "method": str}
 
 _PROPER = re.compile(rf"{ALIAS}-\d{{14}}-[0-9a-f]{{8}}")
 
@@ -245,18 +247,17 @@ def _find_all(server: Server) -> list[_Found]:
         if _PROPER.fullmatch(proper):
             created = Found(proper, proper, description).setting("creation_date", 0)
             meta = description["mappings"].get("_meta", {}).get(KEY)
-            found.append(_Found(proper, ALIAS in description["aliases"], created, _summary(meta)))
+            current = ALIAS in description["aliases"]
+            found.append(_Found(proper, current, created, _summary(meta, server.url)))
     return found
 
 
-def _summary(meta: object) -> RunSummary | None:
+def _summary(meta: object, url: str) -> RunSummary | None:
     """A run's description; None where there is none, or it is not ours."""
-    if not isinstance(meta, dict) or not isinstance(meta.get("run_id"), str):
+    if not isinstance(meta, dict) or meta.keys() != _SUMMARY.keys():
         return None
-    try:
-        return RunSummary(**meta)
-    except TypeError:
-        return None
+    check_answer(meta, _SUMMARY, url)
+    return RunSummary(**meta)
 
 
 def _delete_stale(server: Server, proper: str) -> None:

@@ -111,6 +111,8 @@ def describe_indexes(server: Server, pattern: str) -> dict[str, Any]:
         # So short an answer could be anything's; this one is longer.
         check = server.request("GET", f"/_resolve/index/{pattern}")
         check_answer(check, RESOLVED, server.url)
+        if check["indices"]:
+            raise strange_answer(server.url, pattern)
     return answer
 
 

@@ -21,8 +21,10 @@ from allusion_es.annotation.store_rows import (
     is_known,
     mark_from_json,
     read_instance,
+    reading_rows,
     record,
     saved_mark,
+    texts_of,
     to_mark,
     undoable,
 )
@@ -147,7 +149,8 @@ class Store:
             rows = database.execute(
                 "SELECT instance FROM annotation WHERE annotator = ?", (annotator,)
             ).fetchall()
-            return {name: saved_mark(database, name, annotator) for (name,) in rows}
+            with reading_rows(self.path):
+                return {name: saved_mark(database, name, annotator) for (name,) in rows}
 
     def marks(self) -> list[tuple[str, str, Mark]]:
         """Instance id, annotator and judgement, by instance in order, then by annotator."""
@@ -156,7 +159,8 @@ class Store:
                 "SELECT start, end, doubt, skipped, comment, instance, annotator FROM annotation"
                 " JOIN instance ON id = instance ORDER BY number, annotator"
             ).fetchall()
-        marks = [(row[5], row[6], to_mark(row)) for row in rows]
+        with reading_rows(self.path):
+            marks = [(*texts_of(row[5], row[6]), to_mark(row)) for row in rows]
         return [row for row in marks if row[2] != NOTHING]
 
     def history(self) -> list[Change]:
@@ -166,10 +170,16 @@ class Store:
                 "SELECT instance, annotator, at, kind, before, after, key FROM history"
                 " ORDER BY number"
             ).fetchall()
-        return [
-            Change(name, who, at, kind, mark_from_json(before), mark_from_json(after), key)
-            for name, who, at, kind, before, after, key in rows
-        ]
+        with reading_rows(self.path):
+            return [
+                Change(
+                    *texts_of(name, who, at, kind),
+                    mark_from_json(before),
+                    mark_from_json(after),
+                    *texts_of(key),
+                )
+                for name, who, at, kind, before, after, key in rows
+            ]
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -177,7 +187,7 @@ class Store:
             try:
                 database.execute("BEGIN")
                 yield database
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
                 raise InputError(f"{self.path}: cannot be read ({error})") from error
 
     @contextlib.contextmanager

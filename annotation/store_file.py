@@ -133,7 +133,7 @@ def connect(path: Path) -> sqlite3.Connection:
         except BaseException:
             database.close()
             raise
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         if "not a database" in str(error):
             raise _no_store(path) from error
         raise InputError(f"{path}: cannot be read ({error})") from error
@@ -164,6 +164,14 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
             f"{path}: a store of version {version}, but this allusion-es reads version {SCHEMA}; "
             "use the allusion-es that made it"
         )
+    # Views, triggers and computed columns of a stranger's would run while the store is read.
+    rows = database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    if {_squeezed(sql) for (sql,) in rows} != {_squeezed(sql) for sql in _TABLES}:
+        raise _no_store(path)
+
+
+def _squeezed(sql: str) -> str:
+    return " ".join(str(sql).split())
 
 
 def _check_content(path: Path) -> None:

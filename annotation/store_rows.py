@@ -1,7 +1,9 @@
 """Rows of a store: reading and writing them inside a transaction."""
 
+import contextlib
 import json
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +19,28 @@ LONGEST_KEY = 64
 
 
 def read_instance(text: str, path: Path) -> Instance:
-    """The instance of a link that `add_instance` wrote."""
-    return instance_of(make_link(json.loads(text), path, 0))
+    """The instance of a link that `add_instance` wrote.
+
+    Raises:
+        InputError: The store holds something else.
+    """
+    with reading_rows(path):
+        return instance_of(make_link(dict(json.loads(text).items()), path, 0))
+
+
+@contextlib.contextmanager
+def reading_rows(path: Path) -> Iterator[None]:
+    """Tell in one line that rows of a store are not what was written there.
+
+    Raises:
+        InputError: They are not.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"{path}: damaged, a row is not what was written there; restore a copy"
+        ) from error
 
 
 def add_instance(database: sqlite3.Connection, instance: Instance, path: Path) -> None:
@@ -65,13 +87,45 @@ def saved_mark(database: sqlite3.Connection, instance: str, annotator: str) -> S
 
 
 def to_mark(row: tuple[int | None, int | None, int, int, str]) -> Mark:
-    """The judgement in the columns start, end, doubt, skipped, comment."""
-    return Mark(row[0], row[1], bool(row[2]), bool(row[3]), row[4])
+    """The judgement in the columns start, end, doubt, skipped, comment.
+
+    Raises:
+        TypeError: The columns hold something else.
+    """
+    return _checked(Mark(row[0], row[1], bool(row[2]), bool(row[3]), row[4]))
 
 
 def mark_from_json(text: str) -> Mark:
-    """The judgement that `record` wrote into the history."""
-    return Mark(**json.loads(text))
+    """The judgement that `record` wrote into the history.
+
+    Raises:
+        ValueError, TypeError: It is something else.
+    """
+    return _checked(Mark(**json.loads(text)))
+
+
+def texts_of(*values: object) -> tuple[str, ...]:
+    """Columns that hold texts, which SQLite does not see to.
+
+    Raises:
+        TypeError: One holds something else.
+        ValueError: One has half a character.
+    """
+    texts = tuple(value for value in values if isinstance(value, str))
+    if len(texts) < len(values):
+        raise TypeError("a column of texts holds something else")
+    "".join(texts).encode()
+    return texts
+
+
+def _checked(mark: Mark) -> Mark:
+    places = (mark.start, mark.end)
+    if not all(place is None or type(place) is int for place in places):
+        raise TypeError("start or end")
+    if type(mark.doubt) is not bool or type(mark.skipped) is not bool:
+        raise TypeError("doubt or skipped")
+    texts_of(mark.comment)
+    return mark
 
 
 def undoable(database: sqlite3.Connection, instance: str, annotator: str) -> list[tuple[int, Mark]]:

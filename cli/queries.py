@@ -7,6 +7,7 @@ from pathlib import Path
 from allusion_es.cli.query import InputFormat
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode, read_text
+from allusion_es.core.texts import half_character
 from allusion_es.retrieval.types import Query
 
 MAX_CHARACTERS = 1_000_000
@@ -69,7 +70,7 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place}: not JSON ({error}); give one object a line") from error
-    if not isinstance(record, dict) or "text" not in record:
+    if not isinstance(record, dict) or record.get("text") is None:
         raise InputError(f"{place}: field 'text' is missing; give an object with 'text'")
     values = {name: record[name] for name in _FIELDS if record.get(name) is not None}
     values.setdefault("query_id", default_id)
@@ -78,6 +79,10 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
     for name, value in values.items():
         if not isinstance(value, str):
             raise InputError(f"{place}: field '{name}' must be a string, not {value!r:.60}")
+        if half := half_character(value):
+            raise InputError(
+                f"{place}: field '{name}' has half a character ({half}); write the whole one"
+            )
     author, title = values.pop("author", ""), values.pop("title", "")
     values.setdefault("work", ", ".join(filter(None, (author, title))))
     if not values["query_id"].strip():

@@ -64,6 +64,13 @@ class CheckedArrays:
             raise self._unfit(name)
         return array
 
+    def singles(self, name: str) -> Array:
+        """Finite numbers in single precision, of any shape."""
+        array = self.file.load(name)
+        if array.dtype.str != "<f4" or not np.isfinite(array).all():
+            raise self._unfit(name)
+        return array
+
     def lines(self, name: str, count: int | None = None) -> list[str]:
         """Texts, one a line."""
         data = self._array(name, (None,), frozenset({"|u1"}))

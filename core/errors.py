@@ -5,9 +5,15 @@ line that says what is wrong, where, and what to do; the command line prints it 
 with `exit_code`.
 """
 
+LONGEST_MESSAGE = 1_000
+"""Most characters of a message."""
+
 
 class AllusionError(Exception):
-    """Any error that is the user's to mend, told in one line.
+    r"""Any error that is the user's to mend, told in one line.
+
+    Whatever the message quotes from files and servers, it stays one line, of at most
+    `LONGEST_MESSAGE` characters, in which control characters are written as `\x1b` and so on.
 
     Attributes:
         exit_code: The exit status of the command line, distinct in each subclass.
@@ -18,6 +24,29 @@ class AllusionError(Exception):
     """
 
     exit_code = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
+
+
+def one_line(text: str) -> str:
+    r"""The text on one line, without control characters, its middle left out where it is too long.
+
+    Example:
+        >>> one_line("no\n verse \x1b[31m")
+        'no verse \\x1b[31m'
+    """
+    line = " ".join(text.split())
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else _escaped(c) for c in line)
+    if len(line) > LONGEST_MESSAGE:
+        half = (LONGEST_MESSAGE - 3) // 2
+        line = f"{line[:half]} … {line[-half:]}"
+    return line
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 class UsageError(AllusionError):

@@ -159,8 +159,11 @@ def _key(name: str) -> str:
 
 
 def _unknown(name: str, known: list[str]) -> VerseError:
-    near = difflib.get_close_matches(name.casefold(), [other.casefold() for other in known], n=3)
     shown = name if len(name) <= 40 else name[:39] + "…"
+    written = shown.casefold()
+    # Whole files of ids are tried as books: only names with the same first letter are compared.
+    others = [other for other in map(str.casefold, known) if other[0] == written[:1]]
+    near = difflib.get_close_matches(written, others, n=3)
     if near:
         hint = f"did you mean {' or '.join(_printed_names()[other] for other in near)}?"
     else:

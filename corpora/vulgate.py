@@ -33,17 +33,17 @@ def read_vulgate(path: Path) -> Iterator[Passage]:
     with path.open(encoding="utf-8", newline="") as file:
         try:
             rows = [
-                (codes[row["book"]], int(row["chapter"]), int(row["verse"]), row["latin"])
+                (codes[row["book"]], int(row["chapter"]), int(row["verse"]), clean(row["latin"]))
                 for row in csv.DictReader(file)
             ]
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
             raise InputError(
                 f"{path}: not the Vulgate that was fetched ({error}); delete it and run "
                 "'allusion-es fetch'"
             ) from error
     rows.sort(key=lambda row: (row[0][0], row[1], row[2]))
     for order, ((_, book), chapter, verse, latin) in enumerate(rows):
-        yield verse_passage(f"{book.osis}.{chapter}.{verse}", clean(latin), WORK, order)
+        yield verse_passage(f"{book.osis}.{chapter}.{verse}", latin, WORK, order)
 
 
 def clean(latin: str) -> str:

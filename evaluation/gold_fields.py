@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from allusion_es.core.errors import InputError, VerseError
+from allusion_es.core.texts import half_character
 from allusion_es.corpora.references import parse_references
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.retrieval.types import Query
@@ -99,13 +100,10 @@ def _text(value: object, name: str, place: str) -> str:
         return str(value)
     if not isinstance(value, str):
         raise InputError(f"{place}: field {name!r} must be a string, not {value!r:.60}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
+    if half := half_character(value):
         raise InputError(
-            f"{place}: field {name!r} has half a character (U+{ord(value[error.start]):04X}); "
-            "write the whole character"
-        ) from error
+            f"{place}: field {name!r} has half a character ({half}); write the whole character"
+        )
     return value
 
 

@@ -25,6 +25,9 @@ from allusion_es.evaluation.gold_ids import canonical, resolve
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import Query
 
+_MOST_VERSES = 200
+"""More than any chapter has."""
+
 LICENCE = "CC BY 4.0 OpenBible.info"
 
 
@@ -110,7 +113,7 @@ def _cross_references(path: Path, votes: int) -> Iterator[tuple[str, list[str]]]
                     passages = [name for given in _range(link) for name in _vulgate(given)]
                     for anchor in _vulgate(verse):
                         yield anchor, passages
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DownloadError(
             f"{path}: not the cross-references that were fetched ({error}); delete it and run "
             "'allusion-es gold fetch openbible'"
@@ -120,6 +123,8 @@ def _cross_references(path: Path, votes: int) -> Iterator[tuple[str, list[str]]]
 def _range(link: dict[str, Any]) -> list[str]:
     book, chapter, verse = link["to"].split(".")
     last = link.get("end", int(verse))
+    if last - int(verse) > _MOST_VERSES:
+        raise ValueError(f"{link['to']} to {last}")
     return [f"{book}.{chapter}.{number}" for number in range(int(verse), last + 1)]
 
 

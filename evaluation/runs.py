@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import ArrayFile, save_arrays
+from allusion_es.core.checked_arrays import CheckedArrays
 from allusion_es.retrieval.types import Ranking
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +67,28 @@ def load_run(path: Path) -> dict[str, Found]:
         IndexDamagedError: It is damaged or something else.
         OSError: It cannot be opened.
     """
-    file = ArrayFile(path, "delete it, and it is made again")
-    ids = file.meta["ids"]
-    passages, scores = file.load("passages"), file.load("scores")
-    stage_ranks = file.load("stage_ranks")
+    file = CheckedArrays(ArrayFile(path, "delete it, and it is made again"))
+    queries, sizes, ids = file.told(_told)
+    total = sum(sizes)
+    passages = file.integers("passages", (total,), len(ids))
+    scores = file.floats("scores", (total,), _LARGEST)
+    stage_ranks = file.integers("stage_ranks", (total,), 1 << 31)
     run, start = {}, 0
-    for query_id, size in zip(file.meta["queries"], file.meta["sizes"], strict=True):
+    for query_id, size in zip(queries, sizes, strict=True):
         part = slice(start, start + size)
         names = tuple([ids[number] for number in passages[part].tolist()])
         run[query_id] = Found(Ranking(names, scores[part].astype(np.float64)), stage_ranks[part])
         start += size
     return run
+
+
+def _told(meta: Mapping[str, Any]) -> tuple[list[str], list[int], list[str]]:
+    """Queries, how many passages each has, and the ids of all, as a header has them."""
+    queries, sizes, ids = list(meta["queries"]), list(meta["sizes"]), list(meta["ids"])
+    if len(queries) != len(sizes) or not all(type(n) is int and n >= 0 for n in sizes):
+        raise ValueError("sizes")
+    "".join([*queries, *ids]).encode()
+    return queries, sizes, ids
 
 
 def _joined(parts: Sequence[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from allusion_es.core.arrays import Array, ArrayFile, save_arrays
+from allusion_es.core.checked_arrays import CheckedArrays
 from allusion_es.core.errors import AllusionError
 from allusion_es.core.files import data_dir
 
@@ -25,14 +26,20 @@ class SavedDictionary(Mapping[str, str]):
 
     Args:
         file: Arrays that `save_dictionary` wrote.
+
+    Raises:
+        IndexDamagedError: They are something else; or later, a word is.
     """
 
     def __init__(self, file: ArrayFile) -> None:
         # Python reads single items of a memoryview much faster than those of an array.
-        self._keys = file.load("keys").data
-        self._key_ends = file.load("key_ends").data
-        self._values = file.load("values").data
-        self._value_ends = file.load("value_ends").data
+        checked = CheckedArrays(file)
+        texts = {name: checked.integers(name, (None,), 256) for name in ("keys", "values")}
+        key_ends = checked.offsets("key_ends", None, len(texts["keys"]))
+        value_ends = checked.offsets("value_ends", len(key_ends) - 1, len(texts["values"]))
+        self._file = file
+        self._keys, self._key_ends = texts["keys"].data, key_ends.data
+        self._values, self._value_ends = texts["values"].data, value_ends.data
         # Bisecting some keys as a list is much faster than all of them in the arrays.
         self._some_keys = [self._key(number) for number in range(0, len(self), _STRIDE)]
 
@@ -53,15 +60,21 @@ class SavedDictionary(Mapping[str, str]):
                 high = middle
         if low == len(self) or self._key(low) != key:
             raise KeyError(form)
-        return self._values[self._value_ends[low] : self._value_ends[low + 1]].tobytes().decode()
+        return self._text(self._values[self._value_ends[low] : self._value_ends[low + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
         """The word forms, sorted by their bytes."""
-        return (self._key(number).decode() for number in range(len(self)))
+        return (self._text(self._key(number)) for number in range(len(self)))
 
     def __len__(self) -> int:
         """How many word forms there are."""
         return len(self._key_ends) - 1
+
+    def _text(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise self._file.damaged("a word is no text") from None
 
     def _key(self, number: int) -> bytes:
         return self._keys[self._key_ends[number] : self._key_ends[number + 1]].tobytes()

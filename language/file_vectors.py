@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.errors import InputError
 from allusion_es.language.normalise import fold
 from allusion_es.language.spelling import likely_spelling
 
@@ -154,8 +155,13 @@ class NgramVectors:
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """See `WordVectors.vectors`."""
         result = np.zeros((len(words), self.dimension), np.float32)
-        for number, word in enumerate(words):
-            self._table[self._rows_of(word)].sum(axis=0, out=result[number])
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            for number, word in enumerate(words):
+                self._table[self._rows_of(word)].sum(axis=0, out=result[number])
+        finite = np.isfinite(result).all(axis=1)
+        if not finite.all():
+            bad = words[int(np.argmin(finite))]
+            raise InputError(f"word vectors {self.name}: the vector of {bad!r} is not finite")
         scale_to_unit_length(result)
         return result
 

@@ -35,7 +35,9 @@ class Floret:
     def __init__(self, path: Path, name: str) -> None:
         try:
             table = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+        except (
+            Exception
+        ) as error:  # numpy reads the header as Python does, and raises what that does
             raise InputError(f"{path}: not a table of word vectors ({error})") from error
         if table.ndim != 2 or table.dtype != np.float32 or not table.size:
             raise InputError(
@@ -49,10 +51,11 @@ class Floret:
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, shape (len(words), dimension); see `WordVectors`."""
         sums = np.empty((len(words), self.dimension), dtype=np.float32)
-        for number, word in enumerate(words):
-            rows = _rows(likely_spelling(word), len(self._table))
-            self._table[rows].sum(axis=0, out=sums[number])
-        norms = np.linalg.norm(sums, axis=1, keepdims=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            for number, word in enumerate(words):
+                rows = _rows(likely_spelling(word), len(self._table))
+                self._table[rows].sum(axis=0, out=sums[number])
+            norms = np.linalg.norm(sums, axis=1, keepdims=True)
         if not np.isfinite(norms).all():
             bad = words[int(np.flatnonzero(~np.isfinite(norms))[0])]
             raise InputError(f"word vectors {self.name}: the vector of {bad!r} is not finite")

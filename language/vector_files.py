@@ -7,14 +7,15 @@ read.
 
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import ArrayFile, save_arrays
+from allusion_es.core.checked_arrays import CheckedArrays
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import read_text
 from allusion_es.language._fasttext import MAGIC as FASTTEXT_MAGIC
@@ -31,6 +32,8 @@ _FORMAT = 1
 _SAVED_MAGIC, _NPY_MAGIC, _GZIP_MAGIC, _ZIP_MAGIC = b"ALLUSION", b"\x93NUMPY", b"\x1f\x8b", b"PK"
 _PICKLE_START = b"\x80"
 _EDGE = 1 << 20
+_LARGEST = float(np.finfo(np.float32).max)
+_LONGEST_GRAM = 100
 
 
 def read_vectors(path: Path) -> FileVectors:
@@ -149,20 +152,28 @@ def save_vectors(
 
 
 def _read_saved(path: Path, name: str) -> TableVectors | NgramVectors:
-    file = ArrayFile(path, "train the vectors again")
-    meta = file.meta
-    if meta.get("kind") != _KIND or meta.get("format") != _FORMAT:
+    file = CheckedArrays(ArrayFile(path, "train the vectors again"))
+    if file.meta.get("kind") != _KIND or file.meta.get("format") != _FORMAT:
         raise InputError(
             f"{path}: not word vectors, or of another version; train them with "
             "'allusion-es embeddings train'"
         )
-    words, table = file.load("words").tobytes().decode().split("\n"), file.load("table")
-    details = meta["details"]
-    kind = str(details.get("method", "trained"))
+    kind, details, sizes = file.told(_told)
+    words, table = file.lines("words"), file.floats("table", (None, None), _LARGEST)
+    if not words or len(table) < len(words) or not table.shape[1]:
+        raise file.file.damaged("words and vectors do not fit")
     if len(table) > len(words):
-        least, greatest = meta["sizes"]
-        return NgramVectors(name, kind, words, table, (least, greatest), details)
+        return NgramVectors(name, kind, words, table, sizes, details)
     return TableVectors(name, kind, folded_rows(words), table, details)
+
+
+def _told(meta: Mapping[str, Any]) -> tuple[str, Details, tuple[int, int]]:
+    """What a header says: how they were made, in one word and in many, and sizes of n-grams."""
+    details = dict(meta["details"].items())
+    least, greatest = meta["sizes"]
+    if not all(type(size) is int and 0 <= size <= _LONGEST_GRAM for size in (least, greatest)):
+        raise ValueError("sizes")
+    return str(details.get("method", "trained")), details, (least, greatest)
 
 
 def _fingerprint(file: BinaryIO) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array, ArrayFile, save_arrays
+from allusion_es.core.checked_arrays import CheckedArrays
 from allusion_es.core.errors import AllusionError, InputError
 from allusion_es.language._wordnet_dump import compact, read_synsets
 
@@ -166,9 +167,17 @@ def load_wordnet(path: Path) -> LatinWordNet:
 
 
 def _open(saved: Path, source: Mapping[str, int]) -> LatinWordNet:
-    file = ArrayFile(saved, "delete it")
+    file = CheckedArrays(ArrayFile(saved, "delete it"))
     if file.meta.get("source") != source:
         raise InputError(f"{saved}: made of another dump")
-    names = ("synonyms", "synonym_ends", "above", "steps", "above_ends")
-    lemmas = file.load("lemmas").tobytes().decode().split("\n")
-    return LatinWordNet(lemmas, {name: file.load(name) for name in names})
+    lemmas = file.lines("lemmas")
+    synonyms = file.integers("synonyms", (None,), len(lemmas))
+    above = file.integers("above", (None,), file.file.length("above"))
+    arrays = {
+        "synonyms": synonyms,
+        "synonym_ends": file.offsets("synonym_ends", len(lemmas), len(synonyms)),
+        "above": above,
+        "steps": file.integers("steps", above.shape, int(_FAR)),
+        "above_ends": file.offsets("above_ends", len(lemmas), len(above)),
+    }
+    return LatinWordNet(lemmas, arrays)

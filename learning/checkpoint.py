@@ -3,12 +3,22 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import ArrayFile, save_arrays
+from allusion_es.core.checked_arrays import CheckedArrays
 from allusion_es.core.errors import IndexDamagedError
+
+
+def _told(meta: Mapping[str, Any]) -> tuple[int, list[str]]:
+    """How many epochs are done, and the names of the arrays, as a header has them."""
+    epochs, names = meta["epochs"], list(meta["names"])
+    if type(epochs) is not int or epochs < 0 or not all(isinstance(each, str) for each in names):
+        raise TypeError("epochs or names")
+    return epochs, names
 
 
 class Checkpoint:
@@ -32,7 +42,9 @@ class Checkpoint:
             file = ArrayFile(self._path, "delete it")
             if file.meta.get("fingerprint") != self._fingerprint:
                 return None
-            return file.meta["epochs"], {name: file.load(name) for name in file.meta["names"]}
+            checked = CheckedArrays(file)
+            epochs, names = checked.told(_told)
+            return epochs, {name: checked.singles(name) for name in names}
         except (OSError, IndexDamagedError):
             return None  # training begins anew, and writes another
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -105,10 +106,10 @@ class Journal:
             try:
                 record = json.loads(line)
                 found = [_finding(one) for one in record["findings"]]
-                number = int(record["block"])
-            except (ValueError, KeyError, TypeError):
+                number = record["block"]
+            except (ValueError, KeyError, TypeError, RecursionError):
                 break
-            if not line.endswith(b"\n"):
+            if type(number) is not int or not line.endswith(b"\n"):
                 break
             self.done[number] = found
             size += len(line)
@@ -124,9 +125,36 @@ def _unwritten(path: Path, error: OSError) -> StorageError:
 
 
 def _finding(record: dict[str, Any]) -> Finding:
+    """The finding of a record; raises `ValueError`, `KeyError` or `TypeError` if it is none."""
     others = tuple(
-        Alternative(**{**other, "passages": tuple(other["passages"])})
+        Alternative(**_checked({**other, "passages": tuple(other["passages"])}))
         for other in record["alternatives"]
     )
     parts = {"passages": tuple(record["passages"]), "words": tuple(record["words"])}
-    return Finding(**{**record, **parts, "alternatives": others})
+    return Finding(**_checked({**record, **parts, "alternatives": others}))
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "start": (int,),
+    "end": (int,),
+    "text": (str,),
+    "passages": (tuple,),
+    "reference": (str,),
+    "score": (int, float),
+    "probability": (int, float),
+    "kind": (str,),
+    "words": (tuple,),
+    "alternatives": (tuple,),
+}
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """The values, if they are what findings have."""
+    for name, value in values.items():
+        if type(value) not in _KINDS[name]:
+            raise TypeError(name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(name)
+    texts = (value for value in values.values() if isinstance(value, str))
+    "".join((*texts, *values["passages"], *values.get("words", ()))).encode()
+    return values

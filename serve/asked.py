@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from allusion_es.core.texts import half_character
 from allusion_es.retrieval.choices import FIELD_CHOICES, within_of
 from allusion_es.retrieval.types import Query, Within
 from allusion_es.web.guard import RefusedError
@@ -160,6 +161,7 @@ class _Fields:
         if not isinstance(value, str) or (longest is not None and len(value) > longest):
             most = f" of at most {longest} characters" if longest is not None else ""
             raise RefusedError(422, f"field {name!r} must be a text{most}")
+        _check_whole(value, f"field {name!r}")
         return value
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
@@ -216,9 +218,15 @@ def _query(row: object, number: int) -> Query:
                 f"{where}: field {name!r} must be a text of at most {LONGEST_QUERY} characters; "
                 "scan longer texts",
             )
+        _check_whole(value, f"{where}: field {name!r}")
     if not values.get("text", "").strip() or not values["query_id"].strip():
         raise RefusedError(422, f"{where} is empty; give at least one word")
     return Query(**values)
+
+
+def _check_whole(text: str, where: str) -> None:
+    if half := half_character(text):
+        raise RefusedError(422, f"{where} has half a character ({half}); write the whole one")
 
 
 def _settings(value: object) -> dict[str, dict[str, str]]:
@@ -242,6 +250,7 @@ def _is_list_of_names(value: object) -> bool:
         isinstance(value, list)
         and len(value) <= _MOST_NAMES
         and all(isinstance(each, str) and len(each) <= _LONGEST_NAME for each in value)
+        and not any(map(half_character, value))
     )
 
 

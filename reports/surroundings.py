@@ -1,8 +1,6 @@
 """What stands around passages in their books."""
 
-from collections import defaultdict
 from collections.abc import Iterable
-from functools import cached_property
 
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import Analyser, Analysis
@@ -24,7 +22,7 @@ class Surroundings:
     def __init__(self, index: CandidateIndex, analyser: Analyser) -> None:
         self._index, self._analyser = index, analyser
         self._analyses: dict[str, Analysis] = {}
-        self._books: dict[str, _Row] = {}
+        self._rows: dict[tuple[str, str], _Row] = {}
 
     def analysis(self, passage: Passage) -> Analysis:
         """The words of a passage's text."""
@@ -39,20 +37,14 @@ class Surroundings:
         return self._row(first).before(first), self._row(last or first).after(last or first)
 
     def _row(self, passage: Passage) -> "_Row":
-        if not passage.book:
-            return self._works[passage.work]
-        if passage.book not in self._books:
-            ids = self._index.ids(Within(books=frozenset({passage.book})))
-            self._books[passage.book] = _Row(self._index.passages(ids))
-        return self._books[passage.book]
-
-    @cached_property
-    def _works(self) -> "dict[str, _Row]":
-        """The passages of each work that has no books."""
-        found = defaultdict(list)
-        for passage in self._index.passages(self._index.ids()):
-            found[passage.work].append(passage)
-        return {work: _Row(passages) for work, passages in found.items()}
+        key = (passage.book, "" if passage.book else passage.work)
+        if key not in self._rows:
+            within = Within(books=frozenset({passage.book}))
+            if not passage.book:
+                within = Within(works=frozenset({passage.work}))
+            found = self._index.passages(self._index.ids(within))
+            self._rows[key] = _Row(each for each in found if each.book == passage.book)
+        return self._rows[key]
 
 
 class _Row:

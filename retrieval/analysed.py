@@ -1,6 +1,6 @@
 """Passages and queries with their words."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from allusion_es.core.errors import InputError
@@ -57,14 +57,22 @@ def analyse_passages(passages: Iterable[Passage], analyser: Analyser) -> Iterato
 
 def reread(index: CandidateIndex) -> Iterator[AnalysedPassage]:
     """The passages of an index in canonical order, with the words that it has for them."""
-    passages = sorted(index.passages(index.ids()), key=lambda passage: (passage.order, passage.id))
-    for start in range(0, len(passages), _TOGETHER):
-        some = passages[start : start + _TOGETHER]
-        tokens, lemmas = (index.texts(field, [one.id for one in some]) for field in FIELDS)
-        for number, passage in enumerate(some):
+    places = [
+        (passage.order, passage.id)
+        for ids in _parts(index.ids())
+        for passage in index.passages(ids)
+    ]
+    for some in _parts([identifier for _, identifier in sorted(places)]):
+        tokens, lemmas = (index.texts(field, some) for field in FIELDS)
+        for number, passage in enumerate(index.passages(some)):
             words = tokens.text(number)
             spans = ((0, 0),) * len(words)
             yield AnalysedPassage(passage, Analysis(words, lemmas.text(number), spans))
+
+
+def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), _TOGETHER):
+        yield ids[start : start + _TOGETHER]
 
 
 def analyse_query(query: Query, analyser: Analyser) -> AnalysedQuery:

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 from allusion_es.core.arrays import Array
 from allusion_es.core.spilled import SpilledArray, TemporaryFiles
 
-_TOGETHER = 2_000_000
+_TOGETHER = 1_000_000
 _MOST_SMALL = 1 << 16
 
 
@@ -38,7 +38,7 @@ class Inversion:
         files: Where the blocks lie.
         words: How many words there are.
         kind: The type of the entries' values.
-        together: Entries of a block.
+        together: Entries of a block; by default some that take 50 MB while they are sorted.
 
     Example:
         >>> import tempfile
@@ -52,12 +52,12 @@ class Inversion:
     """
 
     def __init__(
-        self, files: TemporaryFiles, words: int, kind: DTypeLike, together: int = _TOGETHER
+        self, files: TemporaryFiles, words: int, kind: DTypeLike, together: int = 0
     ) -> None:
         self._files = files
         self._words = words
         self._kind = np.dtype(kind)
-        self._together = together
+        self._together = together or _TOGETHER
         self._waiting: list[tuple[Array, Array, Array]] = []
         self._entries = 0
         self._first = self._passages = 0

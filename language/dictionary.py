@@ -6,7 +6,7 @@ wait for that. It is unpacked once, into the data folder, and memory-mapped from
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -97,9 +97,16 @@ class SavedDictionaries:
     def _latin(self) -> Mapping[str, str]:
         path = data_dir() / "data" / f"simplemma-{version('simplemma')}-{_LANGUAGE}.arrays"
         try:
-            return SavedDictionary(ArrayFile(path, "delete it"))
+            state = path.stat()
+            return _opened(path, state.st_mtime_ns, state.st_size)
         except (AllusionError, OSError):
             return _unpack(path)
+
+
+@lru_cache(maxsize=1)  # opened once, however many analysers there are
+def _opened(path: Path, changed: int, size: int) -> SavedDictionary:
+    """The dictionary of a file in the state that time and size tell."""
+    return SavedDictionary(ArrayFile(path, "delete it"))
 
 
 def _unpack(path: Path) -> Mapping[str, str]:

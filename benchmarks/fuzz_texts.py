@@ -1,0 +1,226 @@
+"""Readers of texts: passages, sources, gold, runs, references, annotations, queries."""
+
+import json
+from pathlib import Path
+
+from fuzz_mutate import mutate_json_lines
+from fuzz_reader import Reader, finite, printable
+
+from allusion_es.annotation.span_files import read_spans
+from allusion_es.cli.queries import read_queries
+from allusion_es.corpora.references import format_references, is_verse_id, parse_references
+from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.tables import Kind, read_passages
+from allusion_es.corpora.verse_table import VerseTable
+from allusion_es.corpora.vulgate import read_vulgate
+from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold_files import read_gold
+from allusion_es.evaluation.gold_ids import ReferenceReader, resolve_known
+from allusion_es.evaluation.gold_tei import gold_from_tei
+from allusion_es.evaluation.trec import read_run, run_lines
+from allusion_es.rerankers.learned_model import read_model
+
+IDS = tuple(f"Ps.{chapter}.{verse}" for chapter in (1, 22, 115) for verse in range(1, 12))
+"""Verses of the collection that gold links are held against."""
+
+_TABLE = "id\ttext\twork\ttokens\tlemmas\nPs.22.1\tDominus regit me\tB\tdominus regit\tdominus rego\ns2\tet nihil\t\tet nihil\tet nihil\n"  # noqa: E501
+_CSV = 'id,text\r\nPs.22.1,"Dominus ""regit"" me"\r\ns2,"et\nnihil"\r\n'
+_LINK = {
+    "query_id": "b-1", "text": "omni scientiae", "before": "sed", "after": "est",
+    "anchor": "omni", "relevant": ["Ps.22.1", "Ps 22,2-3"], "type": "allusion",
+    "author": "Bernardus", "title": "Sermo", "source_ids": ["Ps.1.1"], "source": "s",
+    "licence": "l",
+}  # fmt: skip
+_LINKS = f"{json.dumps(_LINK)}\n" + json.dumps({"text": "in principio", "relevant": "Ps 1,1"})
+_GOLD_TABLE = "query_id\ttext\trelevant\ttype\nq1\tomni scientiae\tPs 22,1; Ps 1,1\tallusion\nq2\tin principio\tPs.1.1\t\n"  # noqa: E501
+_QRELS = "q1 0 Ps.22.1 1\nq1 0 Ps.1.1 0\nq2 0 Ps.1.2 2\n"
+_TOPICS = "q1\tomni scientiae\nq2\tin principio\n"
+_TAGGED = (
+    "<top>\n<num> Number: q1\n<title> omni scientiae\n</top>\n"
+    "<top><num>q2<title>in &amp; principio</top>\n"
+)
+_RUN = "q1 Q0 Ps.22.1 1 2.5 tag\nq1 Q0 Ps.1.1 2 0.5 tag\nq2 Q0 Ps.1.1 1 1e-3 tag\n"
+_REFERENCES = (
+    "Ps 22,1-3.5; I Reg. ii, 3sqq; Gen.1.1-Gen.2.3 Jud 5; Rom. 5, 12 - 6, 3 Ps 115,11ff Apc"
+)
+_SPANS = (
+    '{"instance": "b-1", "annotator": "anna", "start": 2, "end": 6, "doubt": true, "tokens": 9}\n'
+    '{"instance": "b-2", "annotator": "anna", "start": null, "end": null, "type": "x"}\n'
+)
+_SPAN_TABLE = (
+    "instance\tannotator\tstart\tend\tdoubt\ttype\ttokens\nb-1\tanna\t2\t6\tyes\tx\t9\n"
+    "b-2\tanna\t\t\tno\t\t\n"
+)
+_BRAT = "T1\tallusion 12 26\tomni scientiae\nA1\tDoubt T1\nA2\tInstance T1 b-17\n#1\tNotes T1\thm\n"
+_BRAT_TEXT = "Supereminet omni scientiae, dilectio\nilla Christi 3; et omni."
+_WEBANNO = (
+    "#FORMAT=WebAnno TSV 3.3\n#T_SP=webanno.custom.Allusion|instance|doubt|type\n\n\n"
+    "#Text=omni scientiae est\n1-1\t0-4\tomni\tb-1[1]\tfalse[1]\tx[1]\t\n"
+    "1-2\t5-14\tscientiae\tb-1[1]|b-2[2]\tfalse[1]|true[2]\tx[1]|y[2]\t\n"
+    "1-3\t15-18\test\t_\t_\t_\t\n"
+)
+_TEI = """<?xml version="1.0" encoding="UTF-8"?>
+<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>Sermo</title>
+<author>A</author></titleStmt></fileDesc></teiHeader><text><body><pb n="3"/><div n="1"><p n="2">
+Gustate <hi>et videte</hi> &amp; <quote cRef="Ps.22.1" xml:id="q1">Dominus regit me</quote><note
+n="a" place="foot">Cf. Ps 22,1-3; 9 cf. Ps. 1, 2</note><lb n="4"/> quo<lb break="no"/>niam <cit>
+<q type="allusion">suavis est</q><bibl n="Ps 1,1">Ps 1,1</bibl></cit><ref target="#q1">ibid.</ref>
+<seg corresp="#q1">nihil &#x153;na <![CDATA[mihi <b>]]></seg><app><lem>a</lem><rdg>b</rdg></app>
+<!-- c --></p></div></body></text></TEI>
+"""
+_TEI_WORDS = tuple(
+    b'<note>|</note>|<lb n="5"/>|<pb n="x"/>|<quote|</quote>|xml:id="q1"|next="#q1"|cRef="Ps.1.1"|'
+    b"<!DOCTYPE TEI [|<!ENTITY x|&x;|]>|&#0;|&#x110000;|<![CDATA[|]]>|<!--|-->|<?x|?>|<TEI>|</TEI>|"
+    b'encoding="UTF-16"|encoding="iso-8859-1"|encoding="utf-7"|xmlns:a="b"|<a:b>|place="foot"|'
+    b"<app>|<choice><sic>a</sic><corr>b</corr></choice>|<gap/>|rend='x'|<div>|</div>|<standOff>".split(
+        b"|"
+    )
+)
+_VULGATE = (
+    "book,chapter,verse,latin\nPs,22,1,<Psalmus>Dominus regit me\nGn,1,1,[In principio creavit\n"
+)
+_RANKER = (
+    "allusion-es ranker 1\nabout\tlinks\t12\ncitations\tbm25\t2.5\t0.3\nwords\tbm25\t1\t-0.3\n"
+)
+
+
+def _files(*pairs: tuple[str, str]) -> dict[str, bytes]:
+    return {name: text.encode() for name, text in pairs}
+
+
+def _passages(path: Path) -> None:
+    kind: Kind | None = "verses" if path.stem == "verses" else None
+    for number, passage in enumerate(read_passages(path, kind=kind)):
+        printable(passage.id, passage.text, passage.work, passage.reference)
+        assert passage.order == number
+
+
+def _source(path: Path) -> SourceText:
+    source = read_source(path)
+    printable(source.text, source.title, source.author)
+    size = len(source.text)
+    for start in {0, size // 2, size - 1}:
+        place = source.place(start, min(size, start + 5))
+        printable(place.xpath, place.page, place.line, place.section)
+    for each in source.annotations:
+        assert 0 <= each.start <= each.end <= size
+    return source
+
+
+def _tei(path: Path) -> None:
+    found = gold_from_tei(_source(path), ReferenceReader(IDS))
+    for link in found.links:
+        _check_link(link)
+
+
+def _gold(path: Path) -> None:
+    links, _ = resolve_known(read_gold(path), IDS)
+    for link in links:
+        _check_link(link)
+
+
+def _check_link(link: GoldLink) -> None:
+    printable(link.query.text, link.query.query_id, link.query.before, *link.relevant)
+    assert set(link.relevant) <= set(IDS)
+
+
+def _run(path: Path) -> None:
+    for query_id, ranking in read_run(path).items():
+        finite(ranking.scores)
+        assert len(set(ranking.ids)) == len(ranking.ids)
+        list(run_lines(query_id, ranking, "tag"))
+
+
+_VERSES = VerseTable(
+    f"{book}.{chapter}.{verse}"
+    for book in ("Gen", "Judg", "1Sam", "Ps", "Rom", "Jude", "Rev")
+    for chapter in range(1, 2 if book == "Jude" else 116)
+    for verse in range(1, 26)
+)
+
+
+def _references(path: Path) -> None:
+    text = path.read_bytes().decode(errors="replace")
+    is_verse_id(text)
+    for reference in parse_references(text):
+        verses = _VERSES.expand(reference)
+        assert len(verses) <= 115 * 25
+        format_references(verses)
+
+
+def _spans(path: Path) -> None:
+    for row in read_spans([path]):
+        printable(row.instance, row.annotator, row.type)
+        assert row.start is None or (row.end is not None and 0 <= row.start < row.end)
+
+
+def _queries(path: Path) -> None:
+    for query in read_queries(str(path), None):
+        printable(query.text, query.query_id, query.before, query.after, query.work)
+
+
+def _ranker(path: Path) -> None:
+    model = read_model(path)
+    for kind, weights in model.sets.items():
+        finite(list(weights.values()), model.weights(kind, list(weights)))
+
+
+READERS = (
+    Reader(
+        "passages",
+        (
+            _files(("a.tsv", _TABLE)),
+            _files(("a.csv", _CSV)),
+            _files(("a.txt", "Magnus es, Domine\n\net laudabilis valde\n")),
+            _files(("verses.txt", "Ps 22,1\tDominus regit me\n# x\nPs 22,2\tin loco\n")),
+        ),
+        _passages,
+    ),
+    Reader(
+        "source",
+        (_files(("a.txt", "Gustate\net videte.\r\n\f[p. 3] Quoniam suavis est.")),),
+        _source,
+    ),
+    Reader("tei", (_files(("a.xml", _TEI)),), _tei, _TEI_WORDS),
+    Reader("vulgate", (_files(("clem_vulgate.csv", _VULGATE)),), lambda p: list(read_vulgate(p))),
+    Reader(
+        "gold",
+        (_files(("a.jsonl", _LINKS)), _files(("a.tsv", _GOLD_TABLE))),
+        _gold,
+        mutate=mutate_json_lines,
+    ),
+    Reader(
+        "qrels",
+        (
+            _files(("a.qrels", _QRELS), ("a.topics", _TOPICS)),
+            _files(("a.qrels", _QRELS), ("a.topics", _TAGGED)),
+        ),
+        _gold,
+    ),
+    Reader("run", (_files(("a.run", _RUN)),), _run),
+    Reader(
+        "references",
+        (_files(("a.txt", _REFERENCES)), _files(("a.txt", "Ps 22,1"))),
+        _references,
+        tuple(b"Ps|1 Cor|ii|,|:|.|-|;|ff|sqq|f|s|a|Gen.1.1|ibid|xxiv|1|999|Iud| ".split(b"|")),
+    ),
+    Reader(
+        "spans",
+        (
+            _files(("a.jsonl", _SPANS)),
+            _files(("a.tsv", _SPAN_TABLE)),
+            _files(("b.ann", _BRAT), ("b.txt", _BRAT_TEXT)),
+            _files(("w.tsv", _WEBANNO)),
+        ),
+        _spans,
+        (b"T1", b"A1\tDoubt T1", b"#T_SP=", b"|", b"[1]", b"1-1", b"12 26;30 36"),
+        mutate_json_lines,
+    ),
+    Reader(
+        "queries",
+        (_files(("a.txt", "omni scientiae\n\nin principio\n")), _files(("a.jsonl", _LINKS))),
+        _queries,
+        mutate=mutate_json_lines,
+    ),
+    Reader("ranker", (_files(("a.ranker", _RANKER)),), _ranker),
+)

@@ -50,9 +50,9 @@ class Tally:
         accepted: How many were read.
         refused: How many were refused with one line.
         crashes: How many broke a promise.
-        slowest: Seconds of the slowest.
+        slowest: Seconds of processor time of the slowest.
         memory: Megabytes by which the peak of memory grew from the first input to the last.
-        seconds: Of all.
+        seconds: Of processor time of all.
         told: The first crashes, one for each place in the code.
     """
 
@@ -103,7 +103,7 @@ class Trial:
         """Try the files of an input, made from the seed of that number."""
         tally, path = self.tally, self._write(number, files)
         tally.inputs += 1
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             with self._guard.watch():
                 self._reader.read(path)
@@ -116,7 +116,7 @@ class Trial:
             self._crash(error, files)
         else:
             tally.accepted += 1
-        tally.slowest = max(tally.slowest, time.perf_counter() - started)
+        tally.slowest = max(tally.slowest, time.process_time() - started)
         tally.memory = _peak_mb() - self._peak
 
     def _write(self, number: int, files: Mapping[str, bytes]) -> Path:
@@ -147,10 +147,10 @@ def fuzz(reader: Reader, inputs: int, seed: int, crashes: Path) -> Tally:
         guard = Guard(folder, reader.reads)
         trial = Trial(reader, guard, folder, crashes)
         guard.limit_space()
-        started = time.perf_counter()
+        started = time.process_time()
         for number, files in hostile(reader, inputs, seed):
             trial.try_one(number, files)
-        trial.tally.seconds = time.perf_counter() - started
+        trial.tally.seconds = time.process_time() - started
     return trial.tally
 
 

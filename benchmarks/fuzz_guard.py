@@ -11,8 +11,11 @@ from types import FrameType
 
 from allusion_es.core.files import data_dir
 
-SECONDS = 10.0
-"""Longest that one input may take; a thousand times what any should."""
+SECONDS = 5.0
+"""Most processor time that one input may take; a thousand times what any should."""
+
+PATIENCE = 60.0
+"""Longest that one input may take on a busy machine, or waiting for something."""
 
 GROWTH = 48 << 20
 """Bytes by which one input, of at most 64 KB, may raise the peak of memory."""
@@ -42,11 +45,12 @@ class Guard:
 
     def __init__(self, folder: Path, reads: Iterable[Path] = ()) -> None:
         self._folder = str(folder)
-        readable = (*_code_folders(), data_dir() / "data", *reads)
+        readable: tuple[str | Path, ...] = (*_code_folders(), data_dir() / "data", *reads)
         self._readable = (self._folder, *(str(Path(each).resolve()) for each in readable))
         self._broken: str | None = None
         self._watching = False
         sys.addaudithook(self._heard)
+        signal.signal(signal.SIGPROF, self._late)
         signal.signal(signal.SIGALRM, self._late)
 
     @contextmanager
@@ -57,12 +61,14 @@ class Guard:
             Broken: One of the promises does not hold.
         """
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         self._broken, self._watching = None, True
         try:
             yield
         finally:
             self._watching = False
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.setitimer(signal.ITIMER_REAL, 0)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) << 10
         if grown > GROWTH:
@@ -78,7 +84,7 @@ class Guard:
 
     def _late(self, number: int, frame: FrameType | None) -> None:
         if self._watching:
-            raise Broken(f"it took more than {SECONDS:g} s")
+            raise Broken(f"it took more than {SECONDS:g} s of work, or {PATIENCE:g} s")
 
     def _heard(self, event: str, arguments: tuple[object, ...]) -> None:
         if not self._watching:

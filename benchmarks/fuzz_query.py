@@ -56,7 +56,7 @@ _VALUES = (
 def query_reader() -> Reader:
     """Reads a request, and answers it."""
     # What is installed stays the same, and looking takes longer than answering.
-    core_plugins.entry_points = cache(core_plugins.entry_points)  # type: ignore[attr-defined]
+    core_plugins.entry_points = cache(core_plugins.entry_points)  # type: ignore[assignment, attr-defined]
     folder = Path(tempfile.mkdtemp())
     index = little_index(folder)
 

@@ -142,7 +142,7 @@ _VERSES = VerseTable(
 def _references(path: Path) -> None:
     text = path.read_bytes().decode(errors="replace")
     is_verse_id(text)
-    for reference in parse_references(text):
+    for reference in dict.fromkeys(parse_references(text)):
         verses = _VERSES.expand(reference)
         assert len(verses) <= 115 * 25
         format_references(verses)

@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from allusion_es.cli.options import (
+    SERVER_OPTIONS,
     Name,
     ServerOptions,
     takes_server,
 )
 from allusion_es.core.errors import UsageError
 from allusion_es.core.parameters import parse_settings
+
+_BESIDE_MANIFEST = frozenset({"manifest", "workers", "data_dir", *SERVER_OPTIONS})
+"""What may be said where a manifest is repeated."""
 
 
 class Experiment(StrEnum):
@@ -45,14 +49,16 @@ class Numbering(StrEnum):
 
 @takes_server
 def evaluate(
+    context: typer.Context,
     target: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="GOLD|table1|table2|table3|table4|fig2",
-            help="A file of gold links, or an experiment of the paper, with --gold.",
+            help="A file of gold links, or an experiment of the paper, with --gold; nothing to "
+            "repeat a manifest.",
             show_default=False,
         ),
-    ],
+    ] = None,
     gold: Annotated[
         Path | None,
         typer.Option(help="Gold links: JSON lines, TSV, or TREC qrels.", show_default=False),
@@ -154,6 +160,15 @@ def evaluate(
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Keep runs, and use those kept.")
     ] = True,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write down all that the figures depend on; without gold links, repeat what is "
+            "written there.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the manifest.")] = False,
     format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
     name: Name = "vulgate",
     *,
@@ -164,48 +179,71 @@ def evaluate(
     Figures go from 0 to 100. P@k is, as in the paper, the share of queries with a relevant
     passage among the first k; a query without one counts 0.
     """
-    from allusion_es.cli.evaluation import Choices, evaluate_gold
+    from allusion_es.cli.evaluation import Choices, Evaluation
+    from allusion_es.cli.evaluation_manifest import evaluate_and_write, repeat
 
+    workers = workers or os.cpu_count() or 1
+    if target is None and manifest is not None:
+        _check_alone(context)
+        repeat(manifest, server, workers)
+        return
     experiment, links = _gold(target, gold)
-    evaluate_gold(
-        Choices(
-            experiment=experiment,
-            gold=links,
-            topics=topics,
-            run=run,
-            methods=_list(methods, "--methods"),
-            inputs=_list(input, "--input"),
-            first_stage=first_stage or ("all" if experiment else "bm25"),
-            candidates=candidates,
-            depth=depth,
-            measures=_list(measures, "--measures"),
-            types=frozenset(type or ()),
-            books=tuple(book or ()),
-            testaments=tuple(testament or ()),
-            works=tuple(work or ()),
-            numbering=numbering.value,
-            skip_unknown=skip_unknown,
-            windows=_numbers(windows),
-            word2vec=word2vec,
-            settings=parse_settings(set_ or ()),
-            parallels=parallels,
-            compare=compare,
-            errors=errors,
-            save_run=save_run,
-            figure=figure,
-            resamples=resamples,
-            seed=seed,
-            workers=workers or os.cpu_count() or 1,
-            cache=cache,
-            format=format.value,
-            index=name,
-            server=server,
-        )
+    choices = Choices(
+        experiment=experiment,
+        gold=links,
+        topics=topics,
+        run=run,
+        methods=_list(methods, "--methods"),
+        inputs=_list(input, "--input"),
+        first_stage=first_stage or ("all" if experiment else "bm25"),
+        candidates=candidates,
+        depth=depth,
+        measures=_list(measures, "--measures"),
+        types=frozenset(type or ()),
+        books=tuple(book or ()),
+        testaments=tuple(testament or ()),
+        works=tuple(work or ()),
+        numbering=numbering.value,
+        skip_unknown=skip_unknown,
+        windows=_numbers(windows),
+        word2vec=word2vec,
+        settings=parse_settings(set_ or ()),
+        parallels=parallels,
+        compare=compare,
+        errors=errors,
+        save_run=save_run,
+        figure=figure,
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+        cache=cache,
+        format=format.value,
+        index=name,
+        server=server,
     )
+    if manifest is None:
+        Evaluation(choices).run()
+    else:
+        evaluate_and_write(choices, manifest, force=force)
 
 
-def _gold(target: str, gold: Path | None) -> tuple[str | None, Path]:
+def _check_alone(context: typer.Context) -> None:
+    """Refuse options that the manifest gives, and that would say something else."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        given = source is not None and source.name == "COMMANDLINE"
+        if given and name not in _BESIDE_MANIFEST:
+            option = name.strip("_").replace("_", "-")
+            raise UsageError(
+                f"a manifest that is repeated gives all options; leave --{option} out, or name "
+                "gold links to evaluate anew"
+            )
+
+
+def _gold(target: str | None, gold: Path | None) -> tuple[str | None, Path]:
     """Which experiment is asked for, if any, and where the gold links are."""
+    if target is None:
+        raise UsageError("name a file of gold links, an experiment with --gold, or --manifest FILE")
     if target in {each.value for each in Experiment}:
         if gold is None:
             raise UsageError(f"{target} needs gold links: give them with --gold FILE")

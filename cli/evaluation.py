@@ -1,7 +1,7 @@
 """What `allusion-es evaluate` does once its options are read."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from allusion_es.cli.evaluation_output import (
     check_names,
-    print_comparisons,
+    comparison_rows,
     print_histogram,
     print_rows,
     with_printed,
@@ -29,6 +29,7 @@ from allusion_es.evaluation.gold import GoldLink
 from allusion_es.evaluation.gold_files import read_gold
 from allusion_es.evaluation.gold_ids import resolve, resolve_known
 from allusion_es.evaluation.line_runs import line_runs
+from allusion_es.evaluation.manifest import Results, run_hash
 from allusion_es.evaluation.measures import parse_measure
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.overlap import (
@@ -92,13 +93,12 @@ class Choices:
     server: ServerOptions
 
 
-def evaluate_gold(choices: Choices) -> None:
-    """Evaluate, and print."""
-    _Evaluation(choices).run()
+class Evaluation:
+    """One call of the command.
 
-
-class _Evaluation:
-    """One call of the command."""
+    Attributes:
+        index: What is searched.
+    """
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
@@ -108,19 +108,20 @@ class _Evaluation:
         self._fields = tuple(_field(name) for name in choices.inputs)
         self._within = within_of(choices.books, choices.testaments, choices.works)
         self._open = partial(open_candidate_index, choices.index, choices.server)
-        self._index: CandidateIndex = self._open()
+        self.index: CandidateIndex = self._open()
+        self._results = Results()
         self._links = self._read_links()
 
-    def run(self) -> None:
+    def run(self) -> Results:
+        """Evaluate, print, and write what was asked for."""
         choices = self._choices
         if choices.experiment == "table1":
             rows = [{**row, "from": "here"} for row in overlap_table(self._overlaps())]
             rows += [_paper_overlap(group) for group in paper.OVERLAP]
-            print_rows(
-                rows, choices.format, "Table 1: overlap and lengths by link type", paper.NOTE
-            )
+            self._print(rows, "Table 1: overlap and lengths by link type", paper.NOTE)
         elif choices.experiment == "fig2":
             rows = overlap_histogram(self._overlaps())
+            self._results.add_table(rows)
             print_histogram(rows, choices.format)
             if choices.figure:
                 write_figure(choices.figure, rows)
@@ -129,6 +130,11 @@ class _Evaluation:
         else:
             experiment = self._experiment()
             self._score(experiment.title, self._runs(experiment))
+        return self._results
+
+    def _print(self, rows: Sequence[Mapping[str, Any]], title: str, note: str = "") -> None:
+        self._results.add_table(rows)
+        print_rows(rows, self._choices.format, title, note)
 
     def _read_links(self) -> list[GoldLink]:
         choices = self._choices
@@ -138,7 +144,7 @@ class _Evaluation:
             if not links:
                 wanted = ", ".join(sorted(choices.types))
                 raise UsageError(f"{choices.gold}: no link has type {wanted}")
-        ids, source = self._index.ids(self._within), str(choices.gold)
+        ids, source = self.index.ids(self._within), str(choices.gold)
         if not choices.skip_unknown:
             return resolve(links, ids, choices.numbering, source=source)
         known, unknown = resolve_known(links, ids, choices.numbering, source=source)
@@ -149,12 +155,12 @@ class _Evaluation:
         return known
 
     def _overlaps(self) -> list[Overlap]:
-        analyser = index_analyser(self._index)
+        analyser = index_analyser(self.index)
         queries = {link.query.query_id: analyse_query(link.query, analyser) for link in self._links}
-        return overlaps(self._links, queries, self._index)
+        return overlaps(self._links, queries, self.index)
 
     def _warn_of_known_works(self) -> None:
-        citations = self._index.citations
+        citations = self.index.citations
         if citations is not None:
             about = citations.about
             _say(
@@ -164,7 +170,7 @@ class _Evaluation:
             )
 
     def _error_analysis(self) -> ErrorAnalysis:
-        return ErrorAnalysis(self._links, self._index, self._overlaps())
+        return ErrorAnalysis(self._links, self.index, self._overlaps())
 
     def _experiment(self) -> Experiment:
         choices, links = self._choices, self._links
@@ -190,7 +196,7 @@ class _Evaluation:
 
         if self._choices.word2vec:
             return dict.fromkeys(FIELDS, str(self._choices.word2vec))
-        return {field: str(trained_on(self._index, field)) for field in FIELDS}
+        return {field: str(trained_on(self.index, field)) for field in FIELDS}
 
     def _read_run(self, path: Path) -> list[tuple[Line, Run]]:
         rankings = read_run(path)
@@ -227,13 +233,14 @@ class _Evaluation:
     def _score(self, title: str, results: Iterable[tuple[Line, Run]]) -> None:
         """Print what the runs are worth, and write what was asked for beside that."""
         choices = self._choices
-        links = with_parallels(self._links, self._index) if choices.parallels else self._links
+        links = with_parallels(self._links, self.index) if choices.parallels else self._links
         scoring = Scoring(self._measures, choices.resamples, seed=choices.seed)
         errors = self._error_analysis() if choices.errors else None
         lines, scored = [], []
         for line, run in results:
             lines.append(line)
             scored.append(score_run(run, links, line.labels))
+            self._results.runs[scored[-1].name] = run_hash(run)
             if errors:
                 errors.add(line, run)
             if choices.save_run:
@@ -241,10 +248,10 @@ class _Evaluation:
                 write_run(choices.save_run, rankings, line.method.name)
         if self._compared:
             compared = compare_methods(scored, links, self._compared, scoring)
-            print_comparisons(compared, choices.format, self._compared.name)
+            self._print(comparison_rows(compared), f"Pairs of methods by {self._compared.name}")
         else:
             rows = with_printed(score_rows(scored, links, scoring), lines)
-            print_rows(rows, choices.format, title, paper.NOTE if choices.experiment else "")
+            self._print(rows, title, paper.NOTE if choices.experiment else "")
         if errors and choices.errors:
             write_errors(choices.errors, errors.rows())
             for row in errors.losses():

@@ -61,9 +61,9 @@ def print_histogram(rows: Sequence[Mapping[str, Any]], format: str) -> None:
         print(*bars([str(row["shared"]) for row in some], counts, list(map(str, counts))), sep="\n")
 
 
-def print_comparisons(compared: Sequence[Comparison], format: str, measure: str) -> None:
-    """Print pairs of methods; differences from -100 to 100."""
-    rows = [
+def comparison_rows(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Pairs of methods; differences from -100 to 100."""
+    return [
         {
             "first": pair.first,
             "second": pair.second,
@@ -76,7 +76,6 @@ def print_comparisons(compared: Sequence[Comparison], format: str, measure: str)
         }
         for pair in compared
     ]
-    print_rows(rows, format, f"Pairs of methods by {measure}")
 
 
 def write_errors(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

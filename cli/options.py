@@ -143,7 +143,7 @@ class ServerOptions:
         )
 
 
-_SERVER_OPTIONS: dict[str, tuple[Any, object]] = {
+SERVER_OPTIONS: dict[str, tuple[Any, object]] = {
     "es": (Es, None),
     "ca_certs": (CaCerts, None),
     "fingerprint": (Fingerprint, None),
@@ -164,11 +164,11 @@ def takes_server(command: Callable[..., None]) -> Callable[..., None]:
 
     def with_server(**values: Any) -> None:  # noqa: ANN401 - any option
         del values["data_dir"]  # its callback has made it known
-        server = ServerOptions(*(values.pop(name) for name in _SERVER_OPTIONS))
+        server = ServerOptions(*(values.pop(name) for name in SERVER_OPTIONS))
         command(**values, server=server)
 
     own = inspect.signature(command).parameters.values()
-    added = {**_SERVER_OPTIONS, "data_dir": (DataDir, None)}
+    added = {**SERVER_OPTIONS, "data_dir": (DataDir, None)}
     parameters = [parameter for parameter in own if parameter.name != "server"]
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -1,0 +1,206 @@
+"""Manifests: all that an evaluation's figures depend on, so that it can be repeated and checked."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from allusion_es.core.code import code_hash
+from allusion_es.core.errors import InputError
+from allusion_es.core.files import read_text, write_lines
+from allusion_es.evaluation.runs import Run
+from allusion_es.retrieval.index import CandidateIndex
+
+FORMAT = "allusion-es manifest 1"
+"""What a manifest says that it is."""
+
+_PACKAGES = (
+    "allusion-es", "numpy", "scipy", "gensim", "POT", "pyemd", "simplemma", "mmh3", "elasticsearch",
+)  # fmt: skip
+_CODE = ("core", "language", "corpora", "retrieval", "rerankers", "es", "evaluation", "cli")
+_CHUNK = 1 << 20
+
+
+@dataclass(slots=True)
+class Results:
+    """What came out of an evaluation, as hashes.
+
+    Attributes:
+        runs: The hash of each run, by the line of the table that it is behind.
+        table: The hash of all figures, or "" before there are any.
+    """
+
+    runs: dict[str, str] = field(default_factory=dict)
+    table: str = ""
+
+    def add_table(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Take in the figures as `--format json` prints them."""
+        self.table = _hash(json.dumps([dict(row) for row in rows], allow_nan=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an evaluation depends on, and what came out.
+
+    Attributes:
+        options: All options of the command, as plain values; no secrets, no addresses.
+        inputs: SHA-256 of each file that was read, by its path as it was given.
+        index: Name, kind, hash, settings and parts of the index.
+        versions: Of the program, its code, Python, the packages that it computes with, the machine.
+        runs: See `Results.runs`.
+        table: See `Results.table`.
+    """
+
+    options: Mapping[str, Any]
+    inputs: Mapping[str, str]
+    index: Mapping[str, Any]
+    versions: Mapping[str, str]
+    runs: Mapping[str, str] = field(default_factory=dict)
+    table: str = ""
+
+
+def run_hash(run: Run) -> str:
+    """The SHA-256 of a run: each query with its passages, scores and first-stage ranks.
+
+    Example:
+        >>> run_hash({})[:8]
+        'e3b0c442'
+    """
+    digest = hashlib.sha256()
+    for query_id, found in run.items():
+        ranking = found.ranking
+        row = [query_id, ranking.ids, ranking.scores.tolist(), found.stage_ranks.tolist()]
+        digest.update(json.dumps(row, allow_nan=False).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def file_hashes(paths: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of files, by their paths as they are given.
+
+    Raises:
+        InputError: One cannot be read.
+    """
+    return {str(path): _file_hash(path) for path in sorted(set(paths))}
+
+
+def index_facts(index: CandidateIndex, kind: str) -> dict[str, Any]:
+    """What tells an index from any other.
+
+    Args:
+        index: The index.
+        kind: Whether it is in this process or on a server.
+    """
+    citations = index.citations
+    files = citations.path.parent.glob(f"{citations.path.stem}.*") if citations else ()
+    return {
+        "name": index.name,
+        "kind": kind,
+        "hash": index.fingerprint,
+        "passages": len(index),
+        "parts": sorted(index.parts),
+        "settings": json.loads(json.dumps(index.settings.to_json())),
+        "learned": {path.name: _file_hash(path) for path in sorted(files)},
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions and hashes of all that computes."""
+    found = {name: _version(name) for name in _PACKAGES}
+    return {
+        **found,
+        "code": code_hash(*_CODE),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any], what: str) -> list[str]:
+    """What differs between two tables of the same kind, a short text each.
+
+    Example:
+        >>> differences({"numpy": "1.26", "b": 1}, {"numpy": "2.0", "b": 1}, "version of")
+        ['version of numpy: 1.26 then, 2.0 now']
+    """
+    return [
+        f"{what} {name}: {_shown(then.get(name))} then, {_shown(now.get(name))} now"
+        for name in dict.fromkeys([*then, *now])
+        if then.get(name) != now.get(name)
+    ]
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write a manifest, whole or not at all; the same for the same evaluation, to the byte.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    record = {
+        "format": FORMAT,
+        "versions": dict(manifest.versions),
+        "index": dict(manifest.index),
+        "inputs": dict(manifest.inputs),
+        "options": dict(manifest.options),
+        "runs": dict(manifest.runs),
+        "table": manifest.table,
+    }
+    write_lines(path, [json.dumps(record, ensure_ascii=False, allow_nan=False, indent=2)])
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest that `write_manifest` wrote.
+
+    Raises:
+        InputError: The file cannot be read, or is something else.
+    """
+    try:
+        record = json.loads(read_text(path))
+        if record["format"] != FORMAT:
+            raise ValueError(f"format {record['format']!r:.40}")
+        tables = {name: dict(record[name].items()) for name in ("options", "index")}
+        texts = {name: _texts(record[name]) for name in ("inputs", "versions", "runs")}
+        table = record["table"]
+        if not isinstance(table, str):
+            raise TypeError("table")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"{path}: not a manifest ({error}); 'allusion-es evaluate GOLD --manifest FILE' "
+            "writes one"
+        ) from error
+    return Manifest(**tables, **texts, table=table)
+
+
+def _texts(record: Mapping[str, Any]) -> dict[str, str]:
+    if not all(isinstance(value, str) for value in record.values()):
+        raise TypeError("hashes and versions must be texts")
+    return dict(record)
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return "none" if value is None else text if len(text) <= 24 else f"{text[:12]}…"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _file_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    return digest.hexdigest()
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

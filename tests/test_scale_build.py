@@ -22,7 +22,7 @@ from allusion_es.core.spilled import TemporaryFiles
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import Analyser, Analysis
 from allusion_es.language.word_parts import all_grams, gram_key
-from allusion_es.retrieval import inversion
+from allusion_es.retrieval import inversion, parallels
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, reread
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.inversion import Inversion
@@ -116,6 +116,8 @@ def test_memory_does_not_grow_with_the_passages(
 ) -> None:
     """More passages add less than their ids and places, where all words would add far more."""
     monkeypatch.setattr(inversion, "_TOGETHER", 50_000)
+    # Groups of parallel passages are only looked for where all words fit into memory.
+    monkeypatch.setattr(parallels, "LARGEST", 0)
     words = tuple(f"uerbum{number}" for number in range(50))
 
     def passages(count: int) -> Iterator[AnalysedPassage]:

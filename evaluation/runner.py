@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from allusion_es.core.errors import IndexDamagedError, UsageError
+from allusion_es.core.locks import scratch_folder
 from allusion_es.core.processes import in_processes
 from allusion_es.core.progress import Progress, silent
 from allusion_es.evaluation.methods import Method
@@ -49,7 +49,7 @@ def compute_runs(
     if workers < 1:
         raise UsageError(f"workers must be at least 1, not {workers}")
     with contextlib.ExitStack() as stack:
-        root = folder or Path(stack.enter_context(TemporaryDirectory(prefix="allusion-es-")))
+        root = folder or stack.enter_context(scratch_folder())
         fingerprint = task.open_index().fingerprint
         places = [
             _pieces(task, method, number, run_folder(root, task, fingerprint, method, number))

@@ -67,18 +67,51 @@ class Node:
         url: Its HTTP address, on loopback.
         transport: Its address for other nodes.
         process: The Java process.
-        log: What it has written so far.
+        folder: Where it keeps its configuration, its data and its log.
+        command: Starts it.
     """
 
     url: str
     transport: str
     process: subprocess.Popen[bytes]
-    log: Path
+    folder: Path
+    command: list[str]
+
+    @property
+    def log(self) -> Path:
+        """What it has written so far."""
+        return self.folder / _LOG
 
     def kill(self) -> None:
         """End it at once, as a crash would."""
         self.process.kill()
         self.process.wait()
+        if self.process.stdin:
+            self.process.stdin.close()
+
+    def restart(self, seeds: list[str]) -> None:
+        """Start it again after `kill`, with its data and at its old addresses.
+
+        Args:
+            seeds: Transport addresses of nodes of its cluster.
+        """
+        path = self.folder / "config" / "elasticsearch.yml"
+        lines = {
+            "http.port": self.url.rpartition(":")[2],
+            "transport.port": self.transport.rpartition(":")[2],
+            "discovery.seed_hosts": f"[{', '.join(seeds)}]",
+        }
+        kept = [
+            line
+            for line in path.read_text("utf-8").splitlines()
+            if line.partition(":")[0] not in lines
+        ]
+        written = [*kept, *(f"{name}: {value}" for name, value in lines.items())]
+        path.write_text("\n".join(written) + "\n", encoding="utf-8")
+        for kind in ("http", "transport"):
+            (self.folder / "logs" / f"{kind}.ports").unlink(missing_ok=True)
+        self.process = _started(self.command, self.folder)
+        _wait_for_ports(self.folder, self.process)
 
 
 @dataclass
@@ -210,9 +243,22 @@ def _running_node(
     folder = Path(tempfile.mkdtemp(prefix=f"allusion-es-server{major}-"))
     _write_config(folder, number, [node.transport for node in cluster.nodes], settings)
     failed = True
-    with (folder / _LOG).open("wb") as log:
-        process = subprocess.Popen(
-            _command(home, major, folder, number),
+    command = _command(home, major, folder, number)
+    node = Node("", "", _started(command, folder), folder, command)
+    try:
+        node.url, node.transport = _wait_for_ports(folder, node.process)
+        yield node
+        failed = False
+    finally:
+        _stop(node.process)
+        unwanted = folder / "data" if failed or cluster.keep_logs else folder
+        shutil.rmtree(unwanted, ignore_errors=True)
+
+
+def _started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    with (folder / _LOG).open("ab") as log:
+        return subprocess.Popen(
+            command,
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -220,13 +266,6 @@ def _running_node(
             # Ctrl-C reaches the tests only, which then stop the server in their own time.
             start_new_session=True,
         )
-        try:
-            yield Node(*_wait_for_ports(folder, process), process, folder / _LOG)
-            failed = False
-        finally:
-            _stop(process)
-            unwanted = folder / "data" if failed or cluster.keep_logs else folder
-            shutil.rmtree(unwanted, ignore_errors=True)
 
 
 def _write_config(folder: Path, number: int, seeds: list[str], settings: dict[str, str]) -> None:

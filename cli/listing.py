@@ -64,10 +64,10 @@ def _server_indexes(server: ServerOptions) -> Iterator[dict[str, Any]]:
     from allusion_es.es.catalogue import list_indices
 
     with server.connect() as connected:
-        indexes = list_indices(connected)
+        indexes, where = list_indices(connected), connected.url
     for found in indexes:
         detail = found.problem or f"{found.passages} passages"
-        yield {"kind": "index", "name": found.name, "where": str(server.url), "detail": detail}
+        yield {"kind": "index", "name": found.name, "where": where, "detail": detail}
 
 
 def _plugins(kind: What) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -58,6 +59,7 @@ app.command("compose-env")(compose_env.compose_env)
 app.command("learn")(learn.learn)
 
 _INTERRUPTED = 130
+_SECRET = re.compile(r"--(password|api-key)\b|(--es=)?https?://[^/@\s]*:[^/@\s]+@")
 _STOPS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
@@ -83,6 +85,12 @@ def options(
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status; every known error is one line on stderr."""
     command = typer.main.get_command(app)
+    if any(map(_shows_secret, arguments)):
+        print(
+            "allusion-es: note: others on this machine can see secrets in arguments; give them by "
+            "environment or file (docs/security.md)",
+            file=sys.stderr,
+        )
     try:
         # Not `command.main`, which has its own ideas of errors and closed pipes.
         with command.make_context("allusion-es", list(arguments) or ["--help"]) as context:
@@ -116,6 +124,11 @@ def run(arguments: Sequence[str]) -> int:
             raise
         return _complain(f"{message()} (see 'allusion-es --help')", UsageError.exit_code)
     return 0
+
+
+def _shows_secret(argument: str) -> bool:
+    """Whether an argument holds a password or a key, which lists of processes show."""
+    return bool(_SECRET.match(argument))
 
 
 def _drop_stdout() -> None:

@@ -85,8 +85,11 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
             )
     author, title = values.pop("author", ""), values.pop("title", "")
     values.setdefault("work", ", ".join(filter(None, (author, title))))
-    if not values["query_id"].strip():
-        raise InputError(f"{place}: field 'query_id' is empty; leave it out or fill it")
+    if not values["query_id"].strip() or not values["query_id"].isprintable():
+        raise InputError(
+            f"{place}: field 'query_id' is {values['query_id']!r:.60}; leave it out, or fill it "
+            "with printable characters"
+        )
     return Query(**values)
 
 

@@ -16,6 +16,8 @@ FINGERPRINT = "ALLUSION_ES_FINGERPRINT"
 API_KEY = "ALLUSION_ES_API_KEY"
 USER = "ALLUSION_ES_USER"
 PASSWORD = "ALLUSION_ES_PASSWORD"
+FILE = "_FILE"
+"""With this at its end, the variable of a secret names a file that holds it."""
 
 _HTTPS_PORT = 443
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
@@ -89,9 +91,9 @@ def find_address(
             https 443, if none is given. A user and password in it are taken out.
         ca_certs: `ALLUSION_ES_CA_CERTS`.
         fingerprint: `ALLUSION_ES_FINGERPRINT`; colons in it are left out.
-        api_key: `ALLUSION_ES_API_KEY`.
+        api_key: `ALLUSION_ES_API_KEY`, or the content of the file `ALLUSION_ES_API_KEY_FILE`.
         user: `ALLUSION_ES_USER`.
-        password: `ALLUSION_ES_PASSWORD`.
+        password: `ALLUSION_ES_PASSWORD`, or the content of the file `ALLUSION_ES_PASSWORD_FILE`.
         port: Where servers of this kind listen.
         environment: Where to look the variables up.
 
@@ -138,9 +140,9 @@ def _clean_url(text: str, default_port: int) -> tuple[str, Login]:
 def _completed(login: Login, environment: Mapping[str, str]) -> Login:
     """`login` with what it lacks taken from the environment."""
     if not login.api_key:
-        key = "" if login else environment.get(API_KEY, "")
+        key = "" if login else _secret(API_KEY, environment)
         user = login.user or environment.get(USER, "")
-        login = Login(key, user, login.password or environment.get(PASSWORD, ""))
+        login = Login(key, user, login.password or _secret(PASSWORD, environment))
     if login.api_key and (login.user or login.password):
         raise UsageError("both an API key and a user or password are given; give one kind")
     if bool(login.user) != bool(login.password):
@@ -149,6 +151,20 @@ def _completed(login: Login, environment: Mapping[str, str]) -> Login:
     if not re.fullmatch(r"[!-~]*", login.api_key):
         raise UsageError(f"the API key ({API_KEY}) has characters that no key has")
     return login
+
+
+def _secret(variable: str, environment: Mapping[str, str]) -> str:
+    """What a variable holds, or the first line of the file that `…_FILE` names."""
+    path = environment.get(f"{variable}{FILE}", "")
+    if variable in environment or not path:
+        return environment.get(variable, "")
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        lines = []
+    if not lines:
+        raise UsageError(f"{path}: there is no secret to read ({variable}{FILE})")
+    return lines[0]
 
 
 def _ca_certs(path: str) -> str:

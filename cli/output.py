@@ -20,11 +20,11 @@ _PIPE_WIDTH = 120
 
 def console() -> "Console":
     """Where tables go: as wide as the terminal, or 120 characters in a pipe."""
-    from rich.console import Console
+    from allusion_es.cli.terminal import SafeConsole
 
     plain = not sys.stdout.isatty()
     # Brackets in names of the user's are no markup.
-    return Console(width=_PIPE_WIDTH if plain else None, highlight=False, markup=False)
+    return SafeConsole(width=_PIPE_WIDTH if plain else None, highlight=False, markup=False)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], format: TableFormat, title: str = "") -> None:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from allusion_es.core.texts import visible
+
 if TYPE_CHECKING:
     from allusion_es.retrieval.pipeline import Answer
 
@@ -12,13 +14,13 @@ _COLUMNS = ("query_id", "rank", "id", "reference", "score", "candidate_rank", "c
 
 
 def one_line(text: str) -> str:
-    """The text without tabs and line breaks, for a cell of a TSV.
+    """The text without tabs, line breaks and control characters, for a cell of a TSV.
 
     Example:
         >>> one_line("Deus" + chr(9) + "dixit")
         'Deus dixit'
     """
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))
 
 
 def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -> str:

@@ -61,7 +61,10 @@ class LocalLayout:
     @cached_property
     def ids(self) -> list[str]:
         """The ids of all passages, in the order of the collection."""
-        return self._checked.lines("ids", self.passages)
+        ids = self._checked.lines("ids", self.passages)
+        if not "".join(ids).isprintable():
+            raise self._checked.file.damaged("ids is not what it must be")
+        return ids
 
     @cached_property
     def expansion_words(self) -> list[str]:

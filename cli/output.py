@@ -3,9 +3,11 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allusion_es.cli.options import TableFormat
+from allusion_es.core.texts import visible
 from allusion_es.reports.answer_lines import answer_json, answer_tsv, one_line
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], format: TableFormat, title: st
         for name in rows[0] if rows else ():
             table.add_column(name, overflow="fold")
         for row in rows:
-            table.add_row(*(str(value) for value in row.values()))
+            table.add_row(*(visible(str(value)) for value in row.values()))
         console().print(table if rows else f"{title or 'Listing'}: nothing")
 
 
@@ -92,7 +94,7 @@ def print_answers(answers: "Iterable[Answer]", retriever: "Retriever", explain: 
     if explain:
         to.print(legend())
         to.print()
-    for answer in answers:
+    for answer in map(_visible, answers):
         texts = [
             reasons(answer, hit, retriever.analyser, retriever.compared)
             if explain
@@ -100,6 +102,13 @@ def print_answers(answers: "Iterable[Answer]", retriever: "Retriever", explain: 
             for hit in answer.hits
         ]
         _print_answer(answer, texts, to)
+
+
+def _visible(answer: "Answer") -> "Answer":
+    """The answer with texts that have as many characters, but none that acts on a terminal."""
+    query = replace(answer.query.query, text=visible(answer.query.query.text))
+    hits = [replace(h, text=visible(h.text), reference=visible(h.reference)) for h in answer.hits]
+    return replace(answer, query=replace(answer.query, query=query), hits=tuple(hits))
 
 
 def _print_answer(answer: "Answer", texts: "Sequence[Text]", to: "Console") -> None:

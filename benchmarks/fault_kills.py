@@ -51,14 +51,16 @@ class Place:
         passages = list(read_vulgate(home / "data" / "clem_vulgate.csv"))
         chosen = passages[: self.verses]
         for name, step in (("a", 1), ("b", -1)):
-            lines = [f"{name}.{n}\t{passage.text}\n" for n, passage in enumerate(chosen[::step])]
+            texts = [passage.text for passage in chosen[::step]]
+            lines = [f"{each.id}\t{text}\n" for each, text in zip(chosen, texts, strict=True)]
             self._write(name, f"{name}.tsv", "id\ttext\n" + "".join(lines))
-        quoted = [passage.text for passage in chosen[:: max(1, self.verses // 150)]]
-        text = "\n\n".join(f"Audistis, fratres carissimi, quid dicat: {each}" for each in quoted)
+        self._first = chosen[0]
+        quoted = chosen[:: max(1, self.verses // 150)]
+        text = "\n\n".join(f"Audistis, fratres, quid dicat: {each.text}" for each in quoted)
         self._write("text", "sermo.txt", text * max(1, 8000 // (len(text.split()) + 1)))
         links = [
-            {"query_id": str(n), "text": text, "relevant": [f"a.{n * max(1, self.verses // 150)}"]}
-            for n, text in enumerate(quoted)
+            {"query_id": str(number), "text": each.text, "relevant": [each.id]}
+            for number, each in enumerate(quoted)
         ]
         self._write("gold", "gold.jsonl", "".join(json.dumps(link) + "\n" for link in links))
 
@@ -125,10 +127,10 @@ class Place:
 
     def version(self) -> str:
         """Which version of the index answers."""
-        words = self._files["a"].read_text("utf-8").splitlines()[1].partition("\t")[2]
         more = ("--first-stage", "bm25", "--rerank", "none", "--top", "1", "--format", "json")
-        (hit,) = json.loads(self.run("query", words, "--name", _NAME, *more))["hits"]
-        return str(hit["id"]).partition(".")[0]
+        asked = ("query", self._first.text, "--name", _NAME, *more)
+        (hit,) = json.loads(self.run(*asked))["hits"]
+        return "a" if hit["id"] == self._first.id else "b"
 
     def left(self) -> list[str]:
         """What killed processes have left, beside the index that is in use."""

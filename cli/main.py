@@ -61,6 +61,7 @@ app.command("learn")(learn.learn)
 _INTERRUPTED = 130
 _SECRET = re.compile(r"--(password|api-key)\b|(--es=)?https?://[^/@\s]*:[^/@\s]+@")
 _STOPS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _FULL = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT})
 
 
@@ -102,6 +103,8 @@ def run(arguments: Sequence[str]) -> int:
         # The reader has seen enough (`| head`); what is still to be written goes nowhere.
         _drop_stdout()
     except OSError as error:
+        if error.errno in _SCARCE:
+            return _complain(f"{error.strerror}; see 'ulimit -a'", AllusionError.exit_code)
         # Files have errors of their own; what is left is a redirected stdout on a full disk.
         if error.errno not in _FULL:
             raise

@@ -3,8 +3,6 @@
 import contextlib
 import os
 import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +16,7 @@ from allusion_es.cli.options import (
 )
 from allusion_es.cli.web import check_extra
 from allusion_es.core.errors import AllusionError
+from allusion_es.core.locks import scratch_folder
 
 if TYPE_CHECKING:
     from allusion_es.retrieval.index import CandidateIndex
@@ -52,10 +51,10 @@ def serve(
     size = len(open_candidate_index(name, server))
     with (
         listen(_HOST, port) as listener,
-        tempfile.TemporaryDirectory(prefix="allusion-es-", ignore_cleanup_errors=True) as folder,
+        scratch_folder() as folder,
     ):
         token = token_for("anyone", "search page", read_secret(library().folder))
-        served = Served(_Place(server), name, Path(folder), scan_text, token)
+        served = Served(_Place(server), name, folder, scan_text, token)
         url = f"http://{address_of(listener, _HOST)}/{token}/"
         with contextlib.suppress(KeyboardInterrupt):
             print(url, flush=True)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from allusion_es.core.errors import StorageError
+
 if sys.platform != "win32":
     import fcntl
 
@@ -59,17 +61,25 @@ def is_abandoned(path: Path) -> bool:
 def scratch_folder() -> Iterator[Path]:
     """A temporary folder, deleted afterwards; those that killed processes left are deleted first.
 
+    It holds a hidden file, the lock.
+
     Raises:
-        OSError: It cannot be made.
+        StorageError: It cannot be made.
     """
-    for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{_LOCK}"):
-        if is_abandoned(lock):
-            shutil.rmtree(lock.parent, ignore_errors=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
-        locked_file(Path(name, _LOCK)),
-    ):
-        yield Path(name)
+    with contextlib.ExitStack() as stack:
+        try:
+            for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{_LOCK}"):
+                if is_abandoned(lock):
+                    shutil.rmtree(lock.parent, ignore_errors=True)
+            made = tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(made))
+            stack.enter_context(locked_file(folder / _LOCK))
+        except OSError as error:
+            raise StorageError(
+                f"no temporary folder can be made ({error.strerror or error}); set TMPDIR to a "
+                "folder that can be written"
+            ) from error
+        yield folder
 
 
 def _lock(file: BinaryIO, *, wait: bool) -> bool:

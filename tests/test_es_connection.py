@@ -24,7 +24,9 @@ from allusion_es.core.errors import (
     UsageError,
 )
 from allusion_es.es import connection
+from allusion_es.es.bulk import index_documents
 from allusion_es.es.connection import Server
+from allusion_es.es.failures import RequestTooLargeError
 from allusion_es.es.partial import Shortfall, find_shortfall
 
 SECRET = "geheim-4711"
@@ -329,3 +331,80 @@ def test_importing_the_connection_does_not_import_the_client() -> None:
     code = "import sys, allusion_es.es.connection; print('elasticsearch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_a_server_that_says_when_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    later = [
+        (status, {**ELASTIC, "Retry-After": after}, "{}")
+        for status, after in ((503, "3"), (429, "86400"), (503, "Fri, 31 Dec 1999 23:59:59 GMT"))
+    ]
+    monkeypatch.setattr(connection, "_RETRY_SECONDS", (0.01, 0.01, 0.01))
+    with (
+        pretending([nodes("9.0.0"), *later, (200, ELASTIC, '{"a": 1}')]) as address,
+        Server.connect(address) as server,
+    ):
+        assert server.request("GET", "/x") == {"a": 1}
+    assert waited == [3.0, 20.0, 0.01]
+
+
+def test_a_missing_master_is_waited_for_and_a_lock_is_not() -> None:
+    body = refusal(503, "cluster_block_exception", "blocked by: [no master]")
+    with (
+        pretending([nodes("9.0.0"), body, (200, ELASTIC, '{"a": 1}')]) as address,
+        Server.connect(address) as server,
+    ):
+        assert server.request("PUT", "/x") == {"a": 1}
+    locked = refusal(429, "cluster_block_exception", "blocked by: [disk usage exceeded]")
+    with (
+        pretending([nodes("9.0.0"), locked, (200, ELASTIC, '{"a": 1}')]) as address,
+        Server.connect(address) as server,
+        pytest.raises(ServerRefusedError, match="free disk space or lift the block"),
+    ):
+        server.request("PUT", "/x")
+
+
+def test_a_change_that_not_all_nodes_know() -> None:
+    with (
+        pretending([nodes("9.0.0"), (200, ELASTIC, '{"acknowledged": false}')]) as address,
+        Server.connect(address) as server,
+        pytest.raises(ServerUnavailableError, match="not all nodes"),
+    ):
+        server.change("PUT", "/x")
+
+
+def test_a_redirection_is_not_followed() -> None:
+    error = failure("", (307, {"Location": "http://127.0.0.1:9/", **ELASTIC}, "{}"))
+    assert "sends requests elsewhere (HTTP 307)" in str(error)
+
+
+def test_a_bulk_request_that_is_too_large_goes_in_halves() -> None:
+    sizes: list[int] = []
+
+    class Small:
+        url = "URL"
+
+        def send_lines(self, path: str, lines: Iterator[bytes]) -> dict[str, Any]:
+            ids = [json.loads(line)["index"]["_id"] for line in list(lines)[::2]]
+            sizes.append(len(ids))
+            if len(ids) > 3:
+                raise RequestTooLargeError("URL refuses so large a request (413)")
+            items = [{"index": {"_id": each, "status": 201}} for each in ids]
+            return {"errors": False, "items": items}
+
+    server: Any = Small()
+    assert index_documents(server, "x", [(str(n), b"{}") for n in range(10)]) == 10
+    assert sizes == [10, 5, 2, 3, 5, 2, 3]
+
+
+def test_documents_that_a_server_loses() -> None:
+    class Losing:
+        url = "URL"
+
+        def send_lines(self, path: str, lines: Iterator[bytes]) -> dict[str, Any]:
+            return {"errors": False, "items": [{"index": {"_id": "0", "status": 201}}]}
+
+    server: Any = Losing()
+    with pytest.raises(ServerRefusedError, match="other documents than were sent"):
+        index_documents(server, "x", [("0", b"{}"), ("1", b"{}")])

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     from allusion_es.language.analysis import Analyser
     from allusion_es.retrieval.pipeline import Answer, Retriever
+    from allusion_es.retrieval.types import Hit
 
 _PIPE_WIDTH = 120
+_PARALLELS = 6
 
 
 def console() -> "Console":
@@ -126,8 +128,17 @@ def _print_answer(answer: "Answer", texts: "Sequence[Text]", to: "Console") -> N
         table.add_row(
             str(hit.rank), hit.reference, f"{hit.score:.4f}", str(hit.candidate_rank), text
         )
+        if hit.parallels:
+            table.add_row("", "", "", "", Text(f"= {parallels_of(hit)}", style="dim"))
     to.print(table if answer.hits else Text("no passage found", style="dim"))
     to.print()
+
+
+def parallels_of(hit: "Hit") -> str:
+    """References of the passages that say nearly the same, the first few of them."""
+    references = [visible(other.reference) for other in hit.parallels]
+    more = len(references) - _PARALLELS
+    return "; ".join(references[:_PARALLELS]) + (f" and {more} more" if more > 0 else "")
 
 
 def marked(text: str, answer: "Answer", analyser: "Analyser", colour: bool) -> "Text":

@@ -90,6 +90,10 @@ def query(
             show_default=False,
         ),
     ] = None,
+    group: Annotated[
+        bool,
+        typer.Option(help="Show passages that say nearly the same as one; never in TREC output."),
+    ] = True,
     explain: Annotated[
         bool,
         typer.Option(
@@ -141,6 +145,7 @@ def query(
         within=within_of(book, testament, work),
         explain=explain or html is not None,
         settings=parse_settings(set_ or ()),
+        grouped=group and format is not Format.trec,
     )
     told = _told(retriever.answers(queries), len(queries), html is not None)
     if html is not None:

@@ -21,6 +21,8 @@ from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.names import check_name
+from allusion_es.retrieval.parallels import Parallels, spooled_parallels
+from allusion_es.retrieval.parts import Part
 from allusion_es.retrieval.spool import Spool
 
 
@@ -73,6 +75,7 @@ def build_es_index(
         spool = Spool(files)
         spool.fill(passages, describe, workers)
         proper = new_proper_name(name)
+        parallels = spooled_parallels(spool)
         meta = Meta(
             name,
             settings,
@@ -85,13 +88,13 @@ def build_es_index(
             vectors.dimension if vectors else 0,
             knn if vectors or citations else "",
             citations.dimension if citations else 0,
-            frozenset({"ngrams", "expansion"} if citations else {"ngrams"}),
+            _parts(citations, parallels),
         )
         with at_work_on(proper):
             try:
                 _create(server, proper, meta, shards, replicas)
                 delete_stale(server, name, proper)
-                documents = passage_documents(spool, vectors, citations, workers)
+                documents = passage_documents(spool, vectors, citations, workers, parallels)
                 _fill(server, proper, spool, progress(documents, "Indexing", len(spool)))
                 _check_counts(server, proper, spool)
                 make_current(server, name, proper)
@@ -99,6 +102,15 @@ def build_es_index(
                 give_up(server, name, proper)
                 raise
     return meta.passages
+
+
+def _parts(citations: CitationVectors | None, parallels: Parallels | None) -> frozenset[Part]:
+    there: dict[Part, bool] = {
+        "ngrams": True,
+        "expansion": citations is not None,
+        "parallels": parallels is not None,
+    }
+    return frozenset(part for part, is_there in there.items() if is_there)
 
 
 def _create(server: Server, proper: str, meta: Meta, shards: int, replicas: int) -> None:

@@ -176,6 +176,13 @@ class ElasticsearchIndex:
         sources = self._lookups.passages(ids)
         return [Passage(**sources[identifier]) for identifier in ids]
 
+    def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
+        """See `CandidateIndex.parallels`."""
+        if "parallels" not in self.parts:
+            return [()] * len(ids)
+        found = self._lookups.parallels(ids)
+        return [found[identifier] for identifier in ids]
+
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """See `CandidateIndex.statistics`."""
         terms = self._lookups.terms(field, words)

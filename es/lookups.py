@@ -19,7 +19,7 @@ from allusion_es.es.connection import Server, encode
 from allusion_es.es.documents import term_id, unpack_words
 from allusion_es.es.failures import reason_of, search_failure
 from allusion_es.es.limits import MAX_WORD
-from allusion_es.es.meta import PASSAGE_FIELDS
+from allusion_es.es.meta import PARALLELS, PASSAGE_FIELDS
 from allusion_es.es.partial import Partial, find_shortfall
 from allusion_es.es.recent import Recent
 from allusion_es.retrieval.types import Field
@@ -132,6 +132,13 @@ class Lookups:
         """All properties of passages but their words; raises as `words` does."""
         return dict(self._sources(list(dict.fromkeys(ids)), _PASSAGE))
 
+    def parallels(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each passage the ids of those that say nearly the same; raises as `words` does."""
+        return {
+            identifier: tuple(_texts(source.get(PARALLELS, []), self._server.url))
+            for identifier, source in self._sources(list(dict.fromkeys(ids)), {}, (PARALLELS,))
+        }
+
     def terms(self, field: Field, words: Sequence[str]) -> dict[str, Term]:
         """Statistics of those of `words` that the collection has."""
         distinct = [word for word in dict.fromkeys(words) if len(word) <= MAX_WORD]
@@ -147,19 +154,21 @@ class Lookups:
                 terms[word] = term
         return {word: term for word, term in terms.items() if term is not None and term[0]}
 
-    def _sources(self, ids: Sequence[str], fields: Fields) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _sources(
+        self, ids: Sequence[str], fields: Fields, may_have: Sequence[str] = ()
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
         for batch in batches(ids, _TOGETHER):
-            documents = self._documents(self._proper, batch, fields)
+            documents = self._documents(self._proper, batch, fields, may_have)
             for identifier, source in zip(batch, documents, strict=True):
                 if source is None:
                     raise VerseError(f"index {self._name!r} has no passage {identifier!r}")
                 yield identifier, source
 
     def _documents(
-        self, index: str, ids: Sequence[str], fields: Fields
+        self, index: str, ids: Sequence[str], fields: Fields, may_have: Sequence[str] = ()
     ) -> list[dict[str, Any] | None]:
         """Some fields of documents, None for those that do not exist."""
-        path = f"/{index}/_mget?_source_includes={','.join(fields)}"
+        path = f"/{index}/_mget?_source_includes={','.join((*fields, *may_have))}"
         with self._open():
             answer = self._server.request("POST", path, {"ids": list(ids)})
             check_answer(answer, DOCUMENTS, self._server.url)
@@ -206,3 +215,9 @@ def _header(body: dict[str, Any], allowed: bool) -> dict[str, Any]:
     # An answer without some shards is refused here, where it can be said which they are.
     header: dict[str, Any] = {"allow_partial_search_results": True} if allowed else {}
     return header if "knn" in body else {**header, "search_type": "dfs_query_then_fetch"}
+
+
+def _texts(values: Any, url: str) -> list[str]:  # noqa: ANN401 - as the server sends it
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise strange_answer(url, "parallels")
+    return values

@@ -23,6 +23,9 @@ EXPANSION = "expansion"
 NGRAM = "ngram"
 """The field that holds the sequences of letters of a passage's tokens."""
 
+PARALLELS = "parallels"
+"""The field that holds the ids of passages that say nearly the same."""
+
 KEY = "allusion_es"
 """Where in `_meta` it stands, so that others can keep notes there too."""
 

@@ -1,6 +1,6 @@
 """The documents that are sent to the server: descriptions completed with weights and vectors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -12,11 +12,12 @@ from allusion_es.core.processes import in_order
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
 from allusion_es.es.documents import feature_name, term_id
-from allusion_es.es.meta import CITATION_VECTOR, EXPANSION
+from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, PARALLELS
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.cited import CitedPassages, Citing, text_words
 from allusion_es.retrieval.expansion import bit_weights
+from allusion_es.retrieval.parallels import Parallels
 from allusion_es.retrieval.spool import (
     ADVICE,
     FieldTerms,
@@ -33,7 +34,11 @@ number holds those up to this exactly, and their scale means nothing to a cosine
 
 
 def passage_documents(
-    spool: Spool, vectors: WordVectors | None, citations: CitationVectors | None, workers: int
+    spool: Spool,
+    vectors: WordVectors | None,
+    citations: CitationVectors | None,
+    workers: int,
+    parallels: Parallels | None = None,
 ) -> Iterator[Document]:
     """One document for each passage, made in several processes; see `mappings/passages.json`."""
     fields = spool.fields
@@ -42,6 +47,7 @@ def passage_documents(
         {field: list(terms.numbers) for field, terms in fields.items()},
         {field: idf(terms.df, terms.passages) for field, terms in fields.items()},
         citing,
+        _others(spool, parallels) if parallels else {},
     )
     table = _Table(fields, vectors)
     pieces = (
@@ -60,11 +66,13 @@ class Known:
         words: All words of each field.
         idfs: Their idf.
         citing: For citation vectors and expansions, or None.
+        parallels: The ids of passages that say nearly the same, for each that has such.
     """
 
     words: dict[Field, list[str]]
     idfs: dict[Field, Floats]
     citing: Citing | None
+    parallels: Mapping[str, Sequence[str]]
 
 
 class DocumentMaker:
@@ -91,6 +99,8 @@ class DocumentMaker:
         documents = []
         for number, identifier in enumerate(batch.ids):
             added = learned[number]
+            if identifier in self._known.parallels:
+                added[PARALLELS] = self._known.parallels[identifier]
             for field in FIELDS:
                 added[f"{field}_norm"] = norms[field][number]
                 mean = means[field][number]
@@ -119,6 +129,15 @@ class DocumentMaker:
             )
             found.append({name: value for name, value in both if value})
         return found
+
+
+def _others(spool: Spool, parallels: Parallels) -> dict[str, list[str]]:
+    """For each passage that is in a group the ids of the others."""
+    ids = list(spool.ids)
+    return {
+        ids[passage]: [ids[other] for other in parallels.others(passage)]
+        for passage in parallels.passages.tolist()
+    }
 
 
 def term_documents(fields: Mapping[Field, FieldTerms]) -> Iterator[Document]:

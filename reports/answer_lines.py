@@ -50,7 +50,7 @@ def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -
 
 def tsv_header() -> str:
     """Names of the columns of `answer_tsv`."""
-    return "\t".join((*_COLUMNS, "text"))
+    return "\t".join((*_COLUMNS, "text", "parallels"))
 
 
 def answer_tsv(answer: "Answer") -> Iterable[str]:
@@ -58,4 +58,5 @@ def answer_tsv(answer: "Answer") -> Iterable[str]:
     for hit in answer.hits:
         values = [one_line(answer.query.query.query_id)]
         values += [one_line(str(getattr(hit, name))) for name in _COLUMNS[1:]]
-        yield "\t".join((*values, one_line(hit.text)))
+        parallels = " ".join(one_line(other.id) for other in hit.parallels)
+        yield "\t".join((*values, one_line(hit.text), parallels))

@@ -75,4 +75,5 @@ def _match(
         before=before,
         after=after,
         heat=heat.strongest(PAIRS),
+        parallels=tuple(other.reference for other in hit.parallels),
     )

@@ -25,6 +25,7 @@ class Match:
         kind: What kind of link it is (`allusion`, `quotation`, …), or "" where nobody said.
         probability: How likely it is a link, from 0 to 1, or None where that is not estimated.
         ids: Where `passage` is several in a row put together, their ids; else empty.
+        parallels: References of passages that say nearly the same.
     """
 
     passage: Passage
@@ -38,6 +39,7 @@ class Match:
     kind: str = ""
     probability: float | None = None
     ids: tuple[str, ...] = ()
+    parallels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

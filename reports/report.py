@@ -165,6 +165,8 @@ def _match(match: Match, passages: _Passages) -> dict[str, Any]:
         row["candidateScore"] = _rounded(match.candidate_score)
     if heat.others:
         row["others"] = [heat.others, _rounded(heat.others_sum)]
+    if match.parallels:
+        row["parallels"] = list(match.parallels)
     if match.kind:
         row["kind"] = match.kind
     if match.probability is not None:

@@ -126,6 +126,16 @@ class CandidateIndex(Protocol):
         """
         ...
 
+    def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
+        """For each passage the ids of those that say nearly the same, in their order.
+
+        At most `parallels.MOST`, and none where the index does not know.
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
+        ...
+
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """Document and collection frequencies of `words`, shape (len(words),)."""
         ...

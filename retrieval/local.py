@@ -21,6 +21,7 @@ from allusion_es.retrieval.local_grams import LocalGrams
 from allusion_es.retrieval.local_layout import LocalLayout
 from allusion_es.retrieval.local_vectors import BY_VECTOR, LocalVectors, Scored
 from allusion_es.retrieval.local_words import LocalWords
+from allusion_es.retrieval.parallels import GROUPS, MEMBERS, Parallels
 from allusion_es.retrieval.parts import Part, need
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
@@ -89,6 +90,7 @@ class LocalIndex:
             "citations": "citation_vectors" in self._file,
             "ngrams": self._grams.known,
             "expansion": WEIGHTS in self._file,
+            "parallels": GROUPS in self._file,
         }
         return frozenset(part for part, is_there in there.items() if is_there)
 
@@ -154,6 +156,16 @@ class LocalIndex:
         except (ValueError, TypeError, RecursionError) as error:
             raise self._file.damaged("a passage cannot be read") from error
 
+    def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
+        """See `CandidateIndex.parallels`."""
+        if "parallels" not in self.parts:
+            return [()] * len(ids)
+        known, names = self._parallels, self._ids
+        return [
+            tuple(names[other] for other in known.others(place))
+            for place in self._places(ids).tolist()
+        ]
+
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """See `CandidateIndex.statistics`."""
         return self._scorer.statistics(field, words)
@@ -205,6 +217,10 @@ class LocalIndex:
             return np.array([places[identifier] for identifier in ids], dtype=np.int64)
         except KeyError as error:
             raise VerseError(f"index {self.name!r} has no passage {error.args[0]!r}") from None
+
+    @cached_property
+    def _parallels(self) -> Parallels:
+        return Parallels(self._array(MEMBERS), self._array(GROUPS))
 
     @cached_property
     def _expansion(self) -> LocalExpansion:

@@ -15,6 +15,7 @@ from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local_gather import Arrays, blob, word_arrays
+from allusion_es.retrieval.parallels import GROUPS, MEMBERS, spooled_parallels
 from allusion_es.retrieval.spool import Spool
 
 FORMAT = 3
@@ -63,14 +64,15 @@ def build_local(
         spool.fill(passages, _describe, workers)
         facets, brought = _passage_arrays(files, spool)
         computed = word_arrays(files, spool, vectors, citations, workers)
-        arrays = {"words": computed.pop("words")} | brought | computed
+        if (known := spooled_parallels(spool)) is not None:
+            computed |= {MEMBERS: known.passages, GROUPS: known.groups}
         meta = {
             "format": FORMAT,
             "settings": settings.to_json(),
             "passages": len(spool),
             "facets": {name: list(values) for name, values in facets.items()},
         }
-        save_arrays(path, meta, arrays)
+        save_arrays(path, meta, {"words": computed.pop("words")} | brought | computed)
     return len(spool)
 
 

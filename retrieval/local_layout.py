@@ -85,6 +85,10 @@ class LocalLayout:
 
     def _other(self, name: str) -> Array:
         checked, passages = self._checked, self.passages
+        if name == "parallels.passages":
+            return checked.integers(name, (None,), passages)
+        if name == "parallels.groups":
+            return checked.integers(name, self.load("parallels.passages").shape, passages)
         if name == "id_order":
             return checked.integers(name, (passages,), passages)
         if name == "offsets":

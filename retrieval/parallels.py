@@ -1,12 +1,13 @@
 """Passages that say nearly the same: synoptic parallels, psalms that stand twice, formulas."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.retrieval.spool import Spool, SpooledWords
 from allusion_es.retrieval.types import Floats
 
 LIKE = 0.5
@@ -15,10 +16,20 @@ LIKE = 0.5
 MOST = 50
 """Of larger groups, formulas that stand everywhere, so many are named."""
 
+MEMBERS, GROUPS = "parallels.passages", "parallels.groups"
+"""The arrays that an index with parallels has."""
+
 _RARE = 100
 """Words that more passages have do not lead from one to another."""
 
+LARGEST = 1_000_000
+"""In larger collections parallels are not looked for: all sets of words must be in memory."""
+
+_SLACK = 1e-9
+"""Sums in another order may differ by less."""
+
 _TOGETHER = 1_000
+_ORDERED = 50_000
 _PAIRS = 200_000
 
 Integers = NDArray[np.int64]
@@ -52,8 +63,16 @@ class Parallels:
         return [int(other) for other in members[members != passage][:MOST]]
 
 
+def spooled_parallels(spool: Spool) -> Parallels | None:
+    """The groups of spooled passages by their lemmas, where they are not too many."""
+    if len(spool) > LARGEST:
+        return None
+    terms = spool.fields["lemma"]
+    return find_parallels((b.fields["lemma"] for b in spool.read()), terms.df, terms.passages)
+
+
 def find_parallels(
-    codes: NDArray[np.integer], offsets: NDArray[np.integer], size: int, like: float = LIKE
+    texts: Iterable[SpooledWords], df: Integers, passages: int, like: float = LIKE
 ) -> Parallels:
     """The groups of parallel passages.
 
@@ -68,25 +87,26 @@ def find_parallels(
     (prefix filtering: Chaudhuri, Ganti and Kaushik 2006).
 
     Args:
-        codes: The lemmas of all passages in order, from 0, shape (words,).
-        offsets: Passage i has `codes[offsets[i]:offsets[i + 1]]`; shape (passages + 1,).
-        size: How many lemmas there are.
+        texts: The lemmas of all passages, in order and in any pieces.
+        df: In how many passages each lemma is, shape (lemmas,).
+        passages: N, how many have lemmas at all.
         like: Above 0.
 
     Example:
-        >>> found = find_parallels(np.array([0, 1, 2, 0, 1, 2, 3, 4]), np.array([0, 3, 6, 8]), 5)
+        >>> words = SpooledWords(np.array([0, 1, 2, 0, 1, 2, 3, 4]), np.array([3, 3, 2]))
+        >>> found = find_parallels([words], np.array([2, 2, 2, 1, 1]), 3)
         >>> found.passages.tolist(), found.groups.tolist()
         ([0, 1], [0, 0])
     """
-    sets = _Sets.of(codes, offsets, size)
+    sets = _Sets.of(texts, df, passages)
     likeness: dict[int, list[tuple[float, int]]] = {}
     for first, second in _candidates(sets, like):
         values = sets.likeness(first, second)
-        found = values >= like
+        found = values >= like - _SLACK
         for one, other, value in zip(
             first[found].tolist(), second[found].tolist(), values[found].tolist(), strict=True
         ):
-            likeness.setdefault(other, []).append((-value, one))
+            likeness.setdefault(other, []).append((-round(value, 9), one))
     groups: dict[int, int] = {}
     for passage in sorted(likeness):
         leading = [pair for pair in likeness[passage] if groups.get(pair[1], pair[1]) == pair[1]]
@@ -107,29 +127,27 @@ class _Sets:
     Attributes:
         weighted: The weight of each word of each passage.
         totals: The sum of weights of each passage, shape (n,).
-        weights: Of each word.
         df: In how many passages each word is.
     """
 
     weighted: Any
     totals: Floats
-    weights: Floats
     df: Integers
 
     @staticmethod
-    def of(codes: NDArray[np.integer], offsets: NDArray[np.integer], size: int) -> "_Sets":
+    def of(texts: Iterable[SpooledWords], df: Integers, passages: int) -> "_Sets":
         from scipy.sparse import csr_array  # takes long to import
 
-        passages = len(offsets) - 1
-        owners = np.repeat(np.arange(passages), np.diff(offsets))
-        keys = np.unique(owners * max(size, 1) + codes)
-        owners, words = np.divmod(keys, max(size, 1))
-        df = np.bincount(words, minlength=size)
-        weights = np.log(max(int(np.count_nonzero(np.diff(offsets))), 1) / np.maximum(df, 1))
-        starts = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=passages))))
-        weighted = csr_array((weights[words], words, starts), shape=(passages, max(size, 1)))
-        totals = np.bincount(owners, weights=weights[words], minlength=passages)
-        return _Sets(weighted, totals, weights, df)
+        weights = np.log(max(passages, 1) / np.maximum(df, 1))
+        codes, sizes = [np.zeros(0, dtype=np.int32)], [np.zeros(1, dtype=np.int64)]
+        for words in texts:
+            owners, distinct, _ = words.counts(max(len(df), 1))
+            codes.append(distinct.astype(np.int32))
+            sizes.append(np.bincount(owners, minlength=len(words.lengths)))
+        indices, starts = np.concatenate(codes), np.cumsum(np.concatenate(sizes))
+        shape = (len(starts) - 1, max(len(df), 1))
+        weighted = csr_array((weights[indices], indices, starts), shape=shape)
+        return _Sets(weighted, np.asarray(weighted.sum(axis=1)).ravel(), df)
 
     def likeness(self, first: Integers, second: Integers) -> Floats:
         """The weighted Jaccard index of pairs of passages, shape (pairs,)."""
@@ -137,23 +155,31 @@ class _Sets:
         there.data = np.ones(len(there.data))
         shared = np.asarray(self.weighted[first].multiply(there).sum(axis=1)).ravel()
         union = self.totals[first] + self.totals[second] - shared
-        return np.divide(shared, union, out=np.zeros(len(shared)), where=union > 0)
+        return np.asarray(np.divide(shared, union, out=np.zeros(len(shared)), where=union > 0))
 
     def prefixes(self, like: float) -> Any:  # noqa: ANN401 - scipy has no types
         """Which of its rarest words each passage needs to share, a matrix of ones."""
         from scipy.sparse import csr_array
 
-        matrix = self.weighted
+        count = self.weighted.shape[0]
+        rows, columns = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)]
+        for start in range(0, count, _ORDERED):
+            owners, words = self._prefixes(self.weighted[start : start + _ORDERED], start, like)
+            rows.append(owners.astype(np.int32))
+            columns.append(words.astype(np.int32))
+        places = np.concatenate(rows), np.concatenate(columns)
+        return csr_array((np.ones(len(places[0]), np.int8), places), shape=self.weighted.shape)
+
+    def _prefixes(self, matrix: Any, first: int, like: float) -> Pairs:  # noqa: ANN401
         owners = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         order = np.lexsort((matrix.indices, -matrix.data, owners))
-        sums = np.cumsum(matrix.data[order])
-        before = np.concatenate(([0.0], sums))[matrix.indptr[:-1]]
+        words, weights = matrix.indices[order], matrix.data[order]
+        sums = np.concatenate(([0.0], np.cumsum(weights)))
+        totals = self.totals[first + owners]
         # What is left from a word on; without it the rest is too little to be alike.
-        left = self.totals[owners] - (sums - matrix.data[order] - before[owners])
-        words = matrix.indices[order]
-        kept = (left >= like * self.totals[owners] - 1e-9) & (self.df[words] <= _RARE)
-        places = (owners[kept], words[kept])
-        return csr_array((np.ones(int(kept.sum()), np.int8), places), shape=matrix.shape)
+        left = totals - (sums[:-1] - sums[matrix.indptr[owners]])
+        kept = (left >= like * totals - _SLACK) & (self.df[words] <= _RARE)
+        return first + owners[kept], words[kept]
 
 
 def _candidates(sets: _Sets, like: float) -> Iterator[Pairs]:

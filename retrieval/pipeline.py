@@ -14,6 +14,7 @@ from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.explain import first_stage_contributions
 from allusion_es.retrieval.generators import MAX_WORDS
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.one_of_each import DEEPER, Others, one_of_each
 from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
 from allusion_es.retrieval.reranking import (
     Collection,
@@ -21,7 +22,7 @@ from allusion_es.retrieval.reranking import (
     QueryFrequencies,
     reranker_notes,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Field, Hit, Query, Within
+from allusion_es.retrieval.types import AnalysedQuery, Field, Hit, Parallel, Query, Within
 
 _BATCH = 64
 
@@ -57,6 +58,7 @@ class Retriever:
         within: Which passages may be returned.
         explain: Fill `Hit.contributions`.
         settings: Parameters of the reranker (and of its parts), as text.
+        grouped: Of passages that say nearly the same return only the best, and name the others.
 
     Attributes:
         analyser: Analyses as the index was analysed.
@@ -92,6 +94,7 @@ class Retriever:
         within: Within = Within(),  # noqa: B008 - frozen
         explain: bool = False,
         settings: Settings = MappingProxyType({}),
+        grouped: bool = False,
     ) -> None:
         self._ranker = Ranker(
             index,
@@ -102,10 +105,12 @@ class Retriever:
                 reranker=reranker,
                 settings=settings,
                 within=within,
-                top=top,
+                top=top * DEEPER if grouped else top,
             ),
         )
         self._index = index
+        self._top = top
+        self._grouped = grouped
         self._generator_names = tuple(generators)
         self._fields = tuple(fields)
         self._memories: dict[str, dict[str, float]] = {}
@@ -144,7 +149,10 @@ class Retriever:
 
     def _answer(self, ranked: Ranked, collection: Collection) -> Answer:
         query = ranked.query
-        hits = self._hits(ranked, self._reasons(ranked, collection))
+        others: Others = [()] * len(ranked.places)
+        if self._grouped:
+            ranked, others = one_of_each(ranked, self._index, self._top)
+        hits = self._hits(ranked, self._reasons(ranked, collection), others)
         distinct = max(len(set(query.words(field))) for field in self._fields)
         return Answer(query, hits, self._unknown(query), max(0, distinct - MAX_WORDS))
 
@@ -163,9 +171,16 @@ class Retriever:
             self._index,
         )
 
-    def _hits(self, ranked: Ranked, reasons: Sequence[Explanation]) -> tuple[Hit, ...]:
+    def _hits(
+        self, ranked: Ranked, reasons: Sequence[Explanation], others: Others
+    ) -> tuple[Hit, ...]:
         places = ranked.places.tolist()
         passages = self._index.passages([ranked.first.ids[place] for place in places])
+        named = list(dict.fromkeys(name for group in others for name in group))
+        known = {
+            passage.id: Parallel(passage.id, passage.reference or passage.id)
+            for passage in (self._index.passages(named) if named else ())
+        }
         return tuple(
             Hit(
                 rank=rank,
@@ -176,9 +191,10 @@ class Retriever:
                 candidate_rank=place + 1,
                 candidate_score=float(ranked.first.scores[place]),
                 contributions=parts,
+                parallels=tuple(known[name] for name in group),
             )
-            for rank, (place, score, passage, parts) in enumerate(
-                zip(places, ranked.scores.tolist(), passages, reasons, strict=True), start=1
+            for rank, (place, score, passage, parts, group) in enumerate(
+                zip(places, ranked.scores.tolist(), passages, reasons, others, strict=True), start=1
             )
         )
 

@@ -145,6 +145,19 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
+class Parallel:
+    """A passage that says nearly the same as another.
+
+    Attributes:
+        id: Passage id.
+        reference: What people read (`Mc 4,9`).
+    """
+
+    id: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A passage in a final ranking, with all that is known of how it came there.
 
@@ -158,6 +171,8 @@ class Hit:
         candidate_score: Score in the first stage.
         contributions: Word pairs, largest first; they sum to `score`. Empty unless asked for,
             None where the reranker's formula has no value for the passage.
+        parallels: Other passages that say nearly the same, in the collection's order, at most
+            `parallels.MOST`; empty unless asked for. None of them is another hit.
     """
 
     rank: int
@@ -168,3 +183,4 @@ class Hit:
     candidate_rank: int
     candidate_score: float
     contributions: tuple[Contribution, ...] | None = ()
+    parallels: tuple[Parallel, ...] = ()

@@ -29,6 +29,7 @@ _QUERY = (
     "top",
     "set",
     "explain",
+    "group",
 )
 _SCAN = ("text", "text_id", "threshold", "fast")
 _PARTS = ("text", "query_id", "before", "after", "anchor", "work")
@@ -62,6 +63,7 @@ class QueryAsked:
     top: int
     settings: Mapping[str, Mapping[str, str]]
     explain: bool
+    group: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ def query_asked(record: Mapping[str, Any], index: str) -> QueryAsked:
         top=top,
         settings=_settings(fields.value("set", {})),
         explain=fields.truth("explain"),
+        group=fields.truth("group", True),
     )
 
 
@@ -170,8 +173,8 @@ class _Fields:
             raise RefusedError(422, f"field {name!r} must be a whole number from {least} to {most}")
         return value
 
-    def truth(self, name: str) -> bool:
-        value = self.value(name, False)
+    def truth(self, name: str, default: bool = False) -> bool:
+        value = self.value(name, default)
         if not isinstance(value, bool):
             raise RefusedError(422, f"field {name!r} must be true or false")
         return value

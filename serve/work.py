@@ -70,6 +70,7 @@ def query_work(asked: QueryAsked) -> Work:
             within=asked.where.within,
             explain=True,
             settings=asked.settings,
+            grouped=asked.group,
         )
         method = f"{asked.first_stage}.{asked.field}.{asked.rerank}"
         job.meta = ReportMeta(f"Allusions to {index.name}", f"Method {method}, index {index.name}")

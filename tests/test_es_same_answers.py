@@ -134,6 +134,15 @@ def test_citations(
     assert np.mean(shared) >= 0.95
 
 
+def test_parallels(
+    remote: ElasticsearchIndex, vulgate_index: LocalIndex, vulgate_passages: Sequence[Passage]
+) -> None:
+    ids = [passage.id for passage in vulgate_passages]
+    here = vulgate_index.parallels(ids)
+    assert remote.parallels(ids) == here
+    assert sum(map(bool, here)) > 2000
+
+
 def test_ngrams(
     remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
 ) -> None:

@@ -8,15 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allusion_es.core.errors import VerseError
+from allusion_es.retrieval.local import LocalIndex
+from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.parallels import LIKE, MOST, Parallels, find_parallels
+from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.spool import SpooledWords
+from allusion_es.retrieval.types import Parallel
 
 WORDS = st.lists(st.integers(0, 9), max_size=6)
 
 
-def found(texts: list[list[int]], like: float = LIKE) -> dict[int, int]:
-    codes = np.array([word for text in texts for word in text], dtype=np.int32)
-    offsets = np.cumsum([0, *(len(text) for text in texts)])
-    groups = find_parallels(codes, offsets, 10, like)
+def found(texts: list[list[int]], like: float = LIKE, pieces: int = 3) -> dict[int, int]:
+    df = np.array([sum(word in text for text in texts) for word in range(10)], dtype=np.int64)
+    some = (texts[start : start + pieces] for start in range(0, len(texts), pieces))
+    spooled = [
+        SpooledWords(
+            np.array([word for text in piece for word in text], dtype=np.int64),
+            np.array([len(text) for text in piece], dtype=np.int64),
+        )
+        for piece in some
+    ]
+    groups = find_parallels(spooled, df, sum(bool(text) for text in texts), like)
     return dict(zip(groups.passages.tolist(), groups.groups.tolist(), strict=True))
 
 
@@ -89,3 +102,64 @@ def test_passages_with_the_same_words_are_found_however_many_they_are(copies: in
     texts = [[0, 1, 2]] * copies + [[number % 7 + 3] for number in range(400)]
     groups = found(texts)
     assert [groups.get(number) for number in range(copies)] == [0] * copies
+
+
+VERSES = {
+    "Matt.26.11": "enim pauperes semper habetis vobiscum",
+    "Mark.14.7": "semper enim pauperes habetis vobiscum",
+    "John.12.8": "pauperes enim semper habetis vobiscum",
+    "Ps.40.2": "beatus qui intelligit super egenum et pauperem",
+    "Gen.1.1": "in principio creavit deus caelum et terram",
+    "Gen.1.3": "dixitque deus fiat lux et facta est lux",
+    "Ps.1.1": "beatus vir qui non abiit",
+}
+
+
+def test_one_of_each_group_is_a_hit_and_names_the_others() -> None:
+    index = index_texts(VERSES)
+    assert index.parallels(["John.12.8", "Gen.1.1"]) == [("Matt.26.11", "Mark.14.7"), ()]
+    answer = Retriever(index, reranker=None, top=2, grouped=True).answer("pauperes enim semper")
+    assert [(hit.rank, hit.id) for hit in answer.hits] == [(1, "John.12.8"), (2, "Ps.40.2")]
+    first, second = answer.hits
+    assert first.parallels == (
+        Parallel("Matt.26.11", "Matt.26.11"),
+        Parallel("Mark.14.7", "Mark.14.7"),
+    )
+    assert second.parallels == ()
+
+
+def test_ranks_are_those_of_all_where_nothing_is_grouped() -> None:
+    index = index_texts(VERSES)
+    answer = Retriever(index, reranker=None, top=4).answer("pauperes enim semper")
+    assert {hit.id for hit in answer.hits[:3]} == {"John.12.8", "Mark.14.7", "Matt.26.11"}
+    assert not any(hit.parallels for hit in answer.hits)
+
+
+@given(st.lists(st.sampled_from(sorted(VERSES.values())), min_size=1, max_size=30))
+def test_no_two_hits_are_of_one_group(texts: list[str]) -> None:
+    index = index_texts({f"v{number:02}": text for number, text in enumerate(texts)})
+    query = "pauperes deus lux beatus vir principio"
+    plain = Retriever(index, reranker=None, top=100).answer(query).hits
+    grouped = Retriever(index, reranker=None, top=100, grouped=True).answer(query).hits
+    of = dict(zip([hit.id for hit in plain], index.parallels([h.id for h in plain]), strict=True))
+    best: list[str] = []
+    for hit in plain:
+        if not set(best) & set(of[hit.id]):
+            best.append(hit.id)
+    assert [hit.id for hit in grouped] == best
+    assert [hit.score for hit in grouped] == [hit.score for hit in plain if hit.id in best]
+
+
+def test_of_a_group_larger_than_what_is_named_one_is_a_hit() -> None:
+    texts = {f"v{number:03}": "factum est verbum domini ad me" for number in range(3 * MOST)}
+    texts |= {f"w{number:03}": f"aliud{number}" for number in range(3 * MOST)}
+    answer = Retriever(index_texts(texts), reranker=None, top=50, grouped=True).answer("verbum")
+    assert [hit.id for hit in answer.hits] == ["v000"]
+    assert len(answer.hits[0].parallels) == MOST
+
+
+def test_without_groups_nothing_is_parallel(vulgate_index: LocalIndex) -> None:
+    found = vulgate_index.parallels(["Ps.13.1", "Ps.52.1", "Gen.1.1", "Mark.2.16"])
+    assert found == [(), (), (), ("Matt.9.11", "Luke.5.30")]
+    with pytest.raises(VerseError, match=r"no passage 'Gen\.99\.1'"):
+        vulgate_index.parallels(["Gen.99.1"])

@@ -334,6 +334,7 @@ function stages(finding, match) {
   if (match.candidateRank) {
     rows.push(["First stage", `${figure(match.candidateScore)} (rank ${match.candidateRank})`]);
   }
+  if (match.parallels) rows.push(["Nearly the same", match.parallels.join("; ")]);
   if (match.probability !== undefined) rows.push(["Probability", figure(match.probability)]);
   if (finding.method && methods.length > 1) rows.push(["Method", finding.method]);
   return make("dl", { class: "stages" }, rows.map(([term, value]) =>
@@ -384,7 +385,8 @@ function alternatives(card, finding, current) {
       make("span", {}, passage.reference, decision ? " " : "", decision
         ? make("span", { class: `tag ${decision}` }, `${decision}ed`) : ""),
       make("span", {}, figure(match.score)),
-      make("span", { lang: "la", dir: "auto" }, passage.text));
+      make("span", { lang: "la", dir: "auto" }, passage.text),
+      match.parallels ? make("span", { class: "quiet" }, `= ${match.parallels.join("; ")}`) : "");
   });
   // Of a single query, the list of passages is what one looks for.
   return make("details", { class: "others", open: isSingle() },

@@ -243,6 +243,7 @@ def _print(tallies: list[Tally]) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--reader", action="append", choices=sorted(_readers()))
+    parser.add_argument("--list", action="store_true")
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
@@ -254,6 +255,9 @@ def _options() -> argparse.Namespace:
 def main() -> None:
     options = _options()
     names = options.reader or list(_readers())
+    if options.list:
+        print(*names, sep="\n")
+        return
     print("\t".join(COLUMNS), flush=True)
     if options.engine == "atheris":
         for name in names:

@@ -80,7 +80,8 @@ class Guard:
         """From now on, memory that nobody needs cannot be asked for."""
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = pages * resource.getpagesize() + SPACE
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
     def _late(self, number: int, frame: FrameType | None) -> None:
         if self._watching:

@@ -26,6 +26,7 @@ WORDS = (
 
 _NUMBERS = (0, 1, -1, 2, 127, 255, 256, 65535, 65536, 1 << 31, (1 << 31) - 1, 1 << 32, 1 << 62)
 _FLOATS = (0.0, -1.0, float("nan"), float("inf"), -float("inf"), 1e308, 1e-308, 3e38, 1e-45)
+_TYPES = ("|i1", "|u1", "<u2", "<i4", "<i8", "<f4", "<f8")
 _PREFIX = struct.Struct("<8sQI")
 _ALIGN = 64
 
@@ -162,11 +163,12 @@ def _change_arrays(
 
 
 def _is_sound(entry: Any, size: int) -> bool:  # noqa: ANN401 - any JSON
+    if not isinstance(entry, dict) or entry.get("type") not in _TYPES:
+        return False
     try:
         count = int(np.prod(entry["shape"]))
         end = entry["offset"] + count * np.dtype(entry["type"]).itemsize
-        is_number = np.dtype(entry["type"]).kind in "iuf"
-        return is_number and count > 0 and 0 <= entry["offset"] < end <= size
+        return count > 0 and 0 <= entry["offset"] < end <= size
     except (KeyError, TypeError, ValueError, OverflowError):
         return False
 

@@ -12,20 +12,25 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
-from fuzz_mutate import mutate_arrays, mutate_bytes, mutate_json_lines
+from fuzz_mutate import mutate_arrays, mutate_bytes, mutate_json_lines, mutate_value
 from fuzz_reader import Files, Reader, finite, printable
 
 from allusion_es.annotation.marks import Mark
 from allusion_es.annotation.store import Store, spans
 from allusion_es.annotation.tasks import instance_of
+from allusion_es.cli.evaluation import Choices
+from allusion_es.cli.evaluation_manifest import plain, restored
+from allusion_es.cli.options import ServerOptions
 from allusion_es.core.arrays import ArrayFile
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.packages import DataFile, _unpack
 from allusion_es.corpora.passage import Passage
 from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.manifest import Manifest, read_manifest, write_manifest
 from allusion_es.evaluation.openbible import openbible_links
 from allusion_es.evaluation.runs import found_in, load_run, save_run
 from allusion_es.language.analysis import Analyser, AnalysisSettings
@@ -281,6 +286,36 @@ def _openbible() -> Reader:
     return Reader("cross-references", (_links(),), read, mutate=mutate_json_lines)
 
 
+def _save_manifest(path: Path) -> None:
+    choices = Choices(**_CHOICES, server=ServerOptions(None))
+    options = {name: plain(getattr(choices, name)) for name in _CHOICES}
+    runs = {"bm25 lemma": "0" * 64}
+    write_manifest(path, Manifest(options, {"a": "0"}, {"kind": "x"}, {"numpy": "2"}, runs, "0"))
+
+
+def _read_manifest(path: Path) -> None:
+    manifest = read_manifest(path)
+    choices = restored(manifest.options, path, ServerOptions(None), 1)
+    printable(*manifest.inputs, *manifest.runs, str(choices.gold))
+
+
+_CHOICES: dict[str, Any] = {
+    "experiment": None, "gold": Path("g.jsonl"), "topics": None, "run": None,
+    "methods": ("bm25",), "inputs": ("lemma",), "first_stage": "bm25", "candidates": 5,
+    "depth": 9, "measures": ("mrr",), "types": frozenset({"allusion"}), "books": (),
+    "testaments": (), "works": (), "numbering": "vulgate", "skip_unknown": False,
+    "windows": (3,), "word2vec": Path("w"), "settings": {"wmd": {"solver": "pot"}},
+    "parallels": False, "compare": None, "errors": None, "save_run": None, "figure": None,
+    "resamples": 0, "seed": 0, "workers": 1, "cache": True, "format": "table", "index": "vulgate",
+}  # fmt: skip
+
+
+def _mutate_json(data: bytes, rng: Random, words: tuple[bytes, ...]) -> bytes:
+    if rng.random() < 0.4:
+        return mutate_bytes(data, rng, words)
+    return json.dumps(mutate_value(json.loads(data), rng)).encode()
+
+
 _MEMBER = "package-1/data.txt"
 
 
@@ -345,12 +380,12 @@ def _vector_seeds() -> tuple[Files, ...]:
     )
 
 
-def _mutate_vectors(data: bytes, rng: Any, words: tuple[bytes, ...]) -> bytes:  # noqa: ANN401
+def _mutate_vectors(data: bytes, rng: Random, words: tuple[bytes, ...]) -> bytes:
     mutate = mutate_arrays if data.startswith(b"ALLUSION") else mutate_bytes
     return mutate(data, rng, words)
 
 
-def _mutate_wordnet(data: bytes, rng: Any, words: tuple[bytes, ...]) -> bytes:  # noqa: ANN401
+def _mutate_wordnet(data: bytes, rng: Random, words: tuple[bytes, ...]) -> bytes:
     return _mutate_vectors(data, rng, words)
 
 
@@ -400,5 +435,8 @@ SAVED: dict[str, Callable[[], Reader]] = {
     ),
     "cross-references": _openbible,
     "archive": lambda: Reader("archive", _archives(), _read_archive),
+    "manifest": lambda: Reader(
+        "manifest", (_saved("m.json", _save_manifest),), _read_manifest, mutate=_mutate_json
+    ),
 }  # fmt: skip
 """Every reader of this module, by name; what it needs is built when it is asked for."""

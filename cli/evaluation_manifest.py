@@ -51,7 +51,7 @@ def repeat(path: Path, server: ServerOptions, workers: int) -> None:
         SettingsMismatchError: The index or a file is another one, or something else comes out.
     """
     then = read_manifest(path)
-    choices = _restored(then.options, path, server, workers)
+    choices = restored(then.options, path, server, workers)
     if (then.index.get("kind") == _SERVER) != (server.url is not None):
         hint = "give --es" if server.url is None else "leave --es out"
         raise UsageError(f"{path}: its index was {then.index.get('kind')!s:.40}; {hint}")
@@ -79,7 +79,7 @@ def _compare(path: Path, then: Manifest, results: Results) -> None:
 
 def _facts(choices: Choices, evaluation: Evaluation) -> Manifest:
     options = {
-        each.name: _plain(getattr(choices, each.name))
+        each.name: plain(getattr(choices, each.name))
         for each in fields(Choices)
         if each.name not in _LEFT_OUT
     }
@@ -98,20 +98,31 @@ def _named(choices: Choices) -> list[Path]:
     return [path for path in named if path is not None and path.is_file()]
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """An option's value as JSON can hold it."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain(each) for name, each in value.items()}
     return list(value) if isinstance(value, tuple) else value
 
 
-def _restored(
+def restored(
     options: Mapping[str, Any], path: Path, server: ServerOptions, workers: int
 ) -> Choices:
-    """The options of then; nothing kept is used, and no file is written."""
+    """The options of then; nothing kept is used, and no file is written.
+
+    Args:
+        options: As `plain` made them.
+        path: The manifest, for messages.
+        server: Where to look now.
+        workers: How many processes now.
+
+    Raises:
+        InputError: They are not the options of this command.
+    """
     kinds = typing.get_type_hints(Choices)
     try:
         values = {name: _typed(options[name], kinds[name]) for name in kinds if name != "server"}

@@ -57,6 +57,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "bm25+soft-cosine": {"generators": ("bm25",), "reranker": "soft-cosine"},
     "fused+learned": {"generators": ("fused",), "reranker": "learned"},
 }
+PATIENCE = 300
+"""Seconds that a server may take for an answer, since other work may share its processors."""
+
 Answers = Any
 """A queue of another process."""
 
@@ -103,7 +106,7 @@ def memory(processes: Sequence[int]) -> Iterator[list[float]]:
 
 def build(figures: Figures, collection: Path, url: str, shards: int, workers: int) -> None:
     command = [COMMAND, "index", str(collection), "--name", NAME, "--workers", str(workers)]
-    command += ["--es", url, "--shards", str(shards)] if url else []
+    command += ["--es", url, "--timeout", str(PATIENCE), "--shards", str(shards)] if url else []
     start, used = time.perf_counter(), of_children()
     process = subprocess.Popen(command)
     with memory([process.pid]) as largest:
@@ -133,7 +136,8 @@ def opened(url: str) -> CandidateIndex:
     library = Library()
     if not url:
         return library.open(NAME)
-    return open_index(Server.connect(url), NAME, library.vectors, library.citations)
+    server = Server.connect(url, timeout=PATIENCE)
+    return open_index(server, NAME, library.vectors, library.citations)
 
 
 def peak() -> float:
@@ -238,7 +242,7 @@ def on_a_server(
         before = of_processes(servers)
         url = ",".join(cluster.urls)
         build(figures, collection, url, shards, options.workers)
-        with Server.connect(url) as server:
+        with Server.connect(url, timeout=PATIENCE) as server:
             stored = server.request("GET", "/_stats/store")["_all"]["primaries"]["store"]
         figures.add("  processors of the server", of_processes(servers) - before, "s")
         figures.add("size on disk", stored["size_in_bytes"] / 1e6, "MB")

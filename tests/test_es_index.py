@@ -1,5 +1,6 @@
 """The life of an index on a real server: built, asked, replaced, deleted, never half there."""
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
@@ -432,6 +433,22 @@ def test_what_killed_processes_left_behind(server: Server, monkeypatch: pytest.M
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert indexes(server) & {half, f"{half}-terms", other} == {other}
     assert words(server, "gustate") == ("Ps.33.9",)
+
+
+@pytest.mark.parametrize("now", [0.0, 4e9])
+def test_a_clock_that_is_wrong(
+    server: Server, index: ElasticsearchIndex, monkeypatch: pytest.MonkeyPatch, now: float
+) -> None:
+    half = "allusion-little-20260101000000-00000000"
+    server.request("PUT", f"/{half}")
+    wrong = time.gmtime(now)
+    monkeypatch.setattr(time, "time", lambda: now)
+    monkeypatch.setattr(time, "gmtime", lambda *_: wrong)
+    build_es_index(server, "little", TEXTS[:3], SETTINGS)
+    assert len(open_index(server, "little")) == 3
+    assert half in indexes(server)  # it is young, whatever this machine's clock says
+    build_es_index(server, "little", TEXTS, SETTINGS)
+    assert len(open_index(server, "little")) == len(TEXTS)
 
 
 @pytest.mark.parametrize(

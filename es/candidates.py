@@ -18,6 +18,7 @@ from allusion_es.core.errors import (
     IndexMissingError,
     InputError,
     ServerRefusedError,
+    ServerUnavailableError,
     UsageError,
 )
 from allusion_es.es.answers import check_answer
@@ -211,9 +212,11 @@ def _make_current(server: Server, proper: str, summary: RunSummary) -> None:
         try:
             server.change("POST", "/_aliases", {"actions": actions})
             break
-        except AllusionError:
+        except AllusionError as error:
             # The answer may have been lost, or another process may have replaced the same.
-            if not left and not _is_current(server, proper):
+            if _is_current(server, proper):
+                break
+            if not left or isinstance(error, ServerUnavailableError):
                 raise
     # Two processes that pushed the same run at once come to the same decision here.
     runs = sorted(_of_run(server, summary.run_id), key=lambda one: (one.created, one.proper))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allusion_es.core.errors import AllusionError
+from allusion_es.core.errors import AllusionError, ServerUnavailableError
 from allusion_es.core.locks import is_abandoned, locked_file
 from allusion_es.es.catalogue import (
     Found,
@@ -34,12 +34,12 @@ def make_current(server: Server, name: str, proper: str) -> None:
     for left in reversed(range(_TRIES)):
         try:
             server.change("POST", "/_aliases", {"actions": _actions(server, name, proper)})
-        except AllusionError:
+        except AllusionError as error:
             # The answer may have been lost, or another process may have changed the alias since
             # its old index was looked up.
             if _leads_to(server, name, proper):
                 return
-            if not left:
+            if not left or isinstance(error, ServerUnavailableError):
                 raise
         else:
             return

@@ -35,6 +35,9 @@ _REMEMBERED = 200_000
 _CELLS = 1 << 22
 """Numbers that a batch of texts holds at once, so that memory stays bounded: 16 MB."""
 
+MOST_POWER = 100
+"""Higher ones leave equal words only, and would make rounding errors grow without bound."""
+
 
 class SoftCosineOf(PairReranker):
     """Cosine of TfIdf vectors q and p in which similar words count as partly equal.
@@ -53,7 +56,7 @@ class SoftCosineOf(PairReranker):
     name: str
 
     def __init__(self, power: int) -> None:
-        check_range(self.name, "power", power, 1)
+        check_range(self.name, "power", power, 1, MOST_POWER)
         self._power = power
         # Two of the same name may differ in power, vectors or seed, and must not share a memory.
         self._number = next(_NUMBERS)

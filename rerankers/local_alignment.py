@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.parameters import check_range
+from allusion_es.rerankers._soft import MOST_POWER
 from allusion_es.rerankers._soft import power as raised
 from allusion_es.rerankers._vectors import ChosenVectors
 from allusion_es.retrieval.explain import Parts, as_contributions
@@ -49,7 +50,7 @@ class LocalAlignment:
 
     def __init__(self, gap: float = 1.0, power: int = 5, vectors: str = "") -> None:
         check_range(self.name, "gap", gap, 0, 100)
-        check_range(self.name, "power", power, 1)
+        check_range(self.name, "power", power, 1, MOST_POWER)
         self._gap = gap
         self._power = power
         self._vectors = ChosenVectors(self.name, vectors)

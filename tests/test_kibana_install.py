@@ -352,8 +352,8 @@ def test_failures_of_the_command_are_one_line(
     stand_in.authorization = BASIC
     for name, value in change.items():
         setattr(stand_in, name, value)
-    login = ("--user", "elastic", "--password", SECRET)
-    done = run("kibana", "install", "--kibana", stand_in.url, *login)
+    login = {"ALLUSION_ES_USER": "elastic", "ALLUSION_ES_PASSWORD": SECRET}
+    done = run("kibana", "install", "--kibana", stand_in.url, **login)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (status, "", 1)
     assert said in done.stderr
     assert SECRET not in done.stderr

@@ -264,9 +264,9 @@ def test_lsi_against_numpy_and_by_each_way(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SoftCosine(0), r"soft-cosine\.power must be at least 1, not 0"),
+        (lambda: SoftCosine(0), r"soft-cosine\.power must be from 1 to 100, not 0"),
         (lambda: SoftCosineRandom(seed=-1), r"soft-cosine-random\.seed must be from 0 to"),
-        (lambda: wordnet(power=0), r"soft-cosine-wordnet\.power must be at least 1, not 0"),
+        (lambda: wordnet(power=0), r"soft-cosine-wordnet\.power must be from 1 to 100, not 0"),
         (lambda: LatentSemanticIndexing(0), r"lsi\.dimensions must be from 1 to 10000, not 0"),
     ],
 )

@@ -124,7 +124,7 @@ class Library:
             StorageError: It cannot be written.
         """
         path = self.path(name)
-        return build_local(path, *self.prepare(passages, options), self.workers)
+        return build_local(path, *self.prepare(passages, options), self.workers, self._progress)
 
     def give_citations(self, name: str, citations: CitationVectors | None) -> None:
         """Build the index of that name again, with other citation vectors or none.
@@ -141,7 +141,13 @@ class Library:
             citations.check(index.settings.analysis)
         settings = replace(index.settings, citations=citations.name if citations else "")
         build_local(
-            self.path(name), reread(index), settings, index.vectors, citations, self.workers
+            self.path(name),
+            reread(index),
+            settings,
+            index.vectors,
+            citations,
+            self.workers,
+            self._progress,
         )
 
     def prepare(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from allusion_es.core.arrays import save_arrays
+from allusion_es.core.progress import Progress, silent
 from allusion_es.core.spilled import TemporaryFiles
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citation_vectors import CitationVectors
@@ -38,6 +39,7 @@ def build_local(
     vectors: WordVectors | None = None,
     citations: CitationVectors | None = None,
     workers: int = 1,
+    progress: Progress = silent,
 ) -> int:
     """Build an index and write it to `path`, whole or not at all.
 
@@ -51,6 +53,7 @@ def build_local(
         vectors: Word vectors for nearest neighbours and rerankers, or None.
         citations: What gives each passage a vector of its own, or None.
         workers: Processes that share the work; however many, the index is the same.
+        progress: Told of the pieces of the second half of the work.
 
     Returns:
         How many passages the index holds.
@@ -63,7 +66,7 @@ def build_local(
         spool = Spool(files)
         spool.fill(passages, _describe, workers)
         facets, brought = _passage_arrays(files, spool)
-        computed = word_arrays(files, spool, vectors, citations, workers)
+        computed = word_arrays(files, spool, vectors, citations, workers, progress)
         if (known := spooled_parallels(spool)) is not None:
             computed |= {MEMBERS: known.passages, GROUPS: known.groups}
         meta = {

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array
 from allusion_es.core.processes import in_order
+from allusion_es.core.progress import Progress
 from allusion_es.core.spilled import SpilledArray, TemporaryFiles
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import WordVectors
@@ -36,6 +37,7 @@ def word_arrays(
     vectors: WordVectors | None,
     citations: CitationVectors | None,
     workers: int,
+    progress: Progress,
 ) -> Arrays:
     """The words in order of alphabet, and the arrays that are computed from them.
 
@@ -45,6 +47,7 @@ def word_arrays(
         vectors: Word vectors, or None.
         citations: Citation vectors, or None.
         workers: Processes that share the work.
+        progress: Told of the batches that are done.
     """
     words = sorted({word for terms in spool.fields.values() for word in terms.numbers})
     numbers = {word: number for number, word in enumerate(words)}
@@ -55,7 +58,8 @@ def word_arrays(
     learned = _Learned(files, citations, citing) if citations and citing else None
     idfs = {name: field.idfs for name, field in fields.items()}
     start = partial(PieceMaker, Known(words, idfs, grams.of_words, citing))
-    for (_, coded), piece in in_order(start, _coded(spool, fields), workers, ADVICE):
+    pieces = in_order(start, _coded(spool, fields), workers, ADVICE)
+    for (_, coded), piece in progress(pieces, "Weighing", spool.batches):
         for name, field in fields.items():
             field.add(coded[name], piece)
         grams.add(piece)

@@ -139,10 +139,12 @@ class Spool:
 
     Attributes:
         fields: Term statistics of each field.
+        batches: How many batches `read` gives.
     """
 
     def __init__(self, files: TemporaryFiles) -> None:
         """An empty spool."""
+        self.batches = 0
         self.fields: dict[Field, FieldTerms] = {field: FieldTerms() for field in FIELDS}
         self._ids: dict[str, None] = {}
         self._files = files
@@ -199,6 +201,7 @@ class Spool:
 
     def _take(self, encoded: "_Encoded") -> None:
         batch = encoded.batch
+        self.batches += 1
         for identifier in batch.ids:
             if identifier in self._ids:
                 raise InputError(f"passage id {identifier!r} occurs twice; ids must be unique")

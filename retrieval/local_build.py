@@ -44,7 +44,7 @@ def build_local(
     """Build an index and write it to `path`, whole or not at all.
 
     Memory holds the ids, the distinct words and some thousands of passages; all else waits in
-    temporary files beside `path`, which need about as much room again as the index.
+    temporary files beside `path`, which need about twice as much room as the index.
 
     Args:
         path: The file; an index that is there is replaced once the new one is complete.

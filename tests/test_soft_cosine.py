@@ -93,7 +93,7 @@ def test_texts_without_weight_score_nothing() -> None:
 
 @pytest.mark.parametrize("power", [0, -1])
 def test_a_power_below_one_is_refused(power: int) -> None:
-    with pytest.raises(UsageError, match="power must be at least 1"):
+    with pytest.raises(UsageError, match="power must be from 1 to 100"):
         SoftCosine(power)
 
 

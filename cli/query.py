@@ -17,6 +17,7 @@ from allusion_es.cli.options import (
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.core.errors import UsageError
 from allusion_es.core.parameters import parse_settings
+from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
 
 if TYPE_CHECKING:
     from allusion_es.es.partial import Partial
@@ -64,14 +65,14 @@ def query(
             help="Where candidates come from: fused (all that the index has), bm25, tfidf, knn, "
             "rrf (these three), ngrams, citations, expansion, or a generator of another package."
         ),
-    ] = "fused",
+    ] = FIRST_STAGE,
     field: Annotated[
         Fields, typer.Option(help="Words that candidates share; fused has both.")
     ] = Fields.lemma,
-    candidates: Annotated[int, typer.Option(help="How many candidates to rescore.")] = 500,
+    candidates: Annotated[int, typer.Option(help="How many candidates to rescore.")] = CANDIDATES,
     rerank: Annotated[
         str, typer.Option(help="Reranker ('allusion-es list rerankers'), or none.")
-    ] = "learned",
+    ] = RERANKER,
     top: Annotated[int, typer.Option("--top", "-k", help="How many passages to show.")] = 10,
     book: Annotated[
         list[str] | None,

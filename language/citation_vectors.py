@@ -174,8 +174,15 @@ class CitationVectors:
             window: These with those before and after them; empty where there are none.
             context: How much the unit vector of the window counts beside that of the words.
         """
+        return self.query_vectors(words, window, context)[1]
+
+    def query_vectors(
+        self, words: Sequence[Word], window: Sequence[Word] = (), context: float = CONTEXT
+    ) -> tuple[Singles, Singles]:
+        """`query_vector` of the words alone, and with those around them."""
         own, around = self.text_vectors([words, window])
-        return unit(np.asarray(own + np.float32(context) * around, dtype=np.float32))
+        both = np.asarray(own + np.float32(context) * around, dtype=np.float32)
+        return unit(own), unit(both)
 
     def _batch(self, texts: Sequence[Sequence[Word]]) -> Singles:
         numbers: dict[Word, int] = {}

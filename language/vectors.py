@@ -1,10 +1,12 @@
 """Word vectors: what every source of them offers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from allusion_es.language.word_numbers import WordNumbers
 
 
 class WordVectors(Protocol):
@@ -44,7 +46,7 @@ class KnownVectors:
 
     def __init__(
         self,
-        rows: Mapping[str, int],
+        rows: WordNumbers,
         table: NDArray[np.float32],
         elsewhere: Callable[[], WordVectors],
         name: str,
@@ -61,11 +63,10 @@ class KnownVectors:
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """See `WordVectors.vectors`."""
-        known_row = self._rows.get
-        rows = [known_row(word, -1) for word in words]
-        if -1 not in rows:
+        rows = self._rows.of(words)
+        other = np.flatnonzero(rows < 0).tolist()
+        if not other:
             return self._table[rows]
-        other = [number for number, row in enumerate(rows) if row < 0]
         found = self._from_elsewhere([words[number] for number in other])
         if len(other) == len(words):
             return found
@@ -104,7 +105,7 @@ class NoVectors:
 def kept_vectors(vectors: WordVectors) -> KnownVectors:
     """`vectors` with a memory, for sources that are slow to ask."""
     none = np.zeros((0, vectors.dimension), dtype=np.float32)
-    return KnownVectors({}, none, lambda: vectors, vectors.name)
+    return KnownVectors(WordNumbers(()), none, lambda: vectors, vectors.name)
 
 
 def mean_vector(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:

@@ -114,10 +114,9 @@ class FeatureMaker:
         found["tesserae"] = np.where(undefined, 0.0, np.exp(np.minimum(found["tesserae"], 20.0)))
         vectors = collection.citations
         if vectors is not None:
-            own, window = citing_words(query)
+            asked = vectors.query_vectors(*citing_words(query))
             texts = _vectors(both, vectors)
-            found["citations"] = texts @ vectors.query_vector(own)
-            found["citations-context"] = texts @ vectors.query_vector(own, window)
+            found |= {name: texts @ vector for name, vector in zip(CITATIONS, asked, strict=True)}
         return found
 
 

@@ -107,8 +107,8 @@ def equal_words(
     asked: Sequence[str], found: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where distinct words `asked` are among distinct words `found`: rows and columns."""
-    columns = {word: column for column, word in enumerate(found)}
-    pairs = [(row, columns[word]) for row, word in enumerate(asked) if word in columns]
+    rows = {word: row for row, word in enumerate(asked)}
+    pairs = [(rows[word], column) for column, word in enumerate(found) if word in rows]
     both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 

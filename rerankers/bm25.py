@@ -56,12 +56,9 @@ class Bm25(PairReranker):
         saturation = bm25_saturation(lengths, known.mean_length, self._k1, self._b)
         inverse = lucene_idf(known.df, known.passages)
         entries, weights = plain.entries, np.zeros(len(plain.weights))
-        order = np.argsort(entries.codes, kind="stable")
-        rows, codes = texts.find(plain.query_words)
-        starts = np.searchsorted(entries.codes, codes, "left", order)
-        ends = np.searchsorted(entries.codes, codes, "right", order)
-        for row, code, start, end in zip(rows, codes, starts, ends, strict=True):
-            places = order[start:end]
+        order, starts = texts.entries
+        for row, code in zip(*texts.find(plain.query_words), strict=True):
+            places = order[starts[code] : starts[code + 1]]
             weights[places] = bm25(
                 plain.weights[places].astype(np.float32),
                 saturation[entries.texts[places]],

@@ -14,6 +14,7 @@ from allusion_es.core.errors import IndexDamagedError, IndexMissingError, VerseE
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.vectors import KnownVectors, NoVectors, WordVectors
+from allusion_es.language.word_numbers import WordNumbers
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.local_build import FACETS, FORMAT, READABLE, decode_record
 from allusion_es.retrieval.local_expansion import WEIGHTS, LocalExpansion
@@ -142,8 +143,10 @@ class LocalIndex:
         ends = np.concatenate(([0], np.cumsum(lengths)))
         at = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)
         distinct, codes = np.unique(self._array(f"{field}.codes")[at], return_inverse=True)
-        words = self.words
-        return CodedTexts(tuple([words[code] for code in distinct.tolist()]), codes, ends)
+        known = self.words
+        words = tuple([known[code] for code in distinct.tolist()])
+        self._numbers.remember(words, distinct.astype(np.int64))
+        return CodedTexts(words, codes, ends)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """See `CandidateIndex.passages`."""
@@ -236,8 +239,8 @@ class LocalIndex:
         return self._layout.words
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.words)}
+    def _numbers(self) -> WordNumbers:
+        return WordNumbers(self.words)
 
     @property
     def _ids(self) -> list[str]:

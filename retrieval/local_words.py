@@ -1,12 +1,13 @@
 """Tokens and lemmas in the index of this process: BM25, TfIdf and statistics."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array
+from allusion_es.language.word_numbers import WordNumbers
 from allusion_es.retrieval.types import Field, SearchRequest, TermStatistics
 from allusion_es.retrieval.weighting import (
     bm25,
@@ -29,7 +30,7 @@ class LocalWords:
     """
 
     def __init__(
-        self, load: Callable[[str], Array], numbers: Mapping[str, int], k1: float, b: float
+        self, load: Callable[[str], Array], numbers: WordNumbers, k1: float, b: float
     ) -> None:
         self._load = load
         self._numbers = numbers
@@ -44,8 +45,7 @@ class LocalWords:
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """See `CandidateIndex.statistics`."""
-        numbers = self._numbers
-        codes = np.array([numbers.get(word, -1) for word in words], dtype=np.int64)
+        codes = self._numbers.of(words)
         known = codes >= 0
         df = np.zeros(len(words), dtype=np.int64)
         cf = np.zeros(len(words), dtype=np.int64)

@@ -47,6 +47,13 @@ class CodedTexts:
         return both[:, 0], both[:, 1]
 
     @cached_property
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The entries of `counts` by word, and where those of each begin, shape (words + 1,)."""
+        codes = self.counts.codes
+        starts = np.cumsum(np.bincount(codes, minlength=len(self.words)))
+        return np.argsort(codes, kind="stable"), np.concatenate(([0], starts))
+
+    @cached_property
     def counts(self) -> "WordCounts":
         """How often each word occurs in each text; counted once."""
         size = max(len(self.words), 1)

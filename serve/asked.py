@@ -6,6 +6,7 @@ from typing import Any
 
 from allusion_es.core.texts import half_character
 from allusion_es.retrieval.choices import FIELD_CHOICES, within_of
+from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
 from allusion_es.retrieval.types import Query, Within
 from allusion_es.web.guard import RefusedError
 
@@ -113,10 +114,10 @@ def query_asked(record: Mapping[str, Any], index: str) -> QueryAsked:
     return QueryAsked(
         where=_where(fields, index),
         queries=queries,
-        first_stage=fields.text("first_stage", "fused"),
+        first_stage=fields.text("first_stage", FIRST_STAGE),
         field=field,
-        candidates=fields.number("candidates", 500, 1, MOST_CANDIDATES),
-        rerank=fields.text("rerank", "learned"),
+        candidates=fields.number("candidates", CANDIDATES, 1, MOST_CANDIDATES),
+        rerank=fields.text("rerank", RERANKER),
         top=top,
         settings=_settings(fields.value("set", {})),
         explain=fields.truth("explain"),

@@ -151,7 +151,7 @@ def test_another_analysis_is_refused(model: CitationVectors) -> None:
 
 def test_models_are_found_by_name(tmp_path: Path, model: CitationVectors) -> None:
     models = Models(tmp_path)
-    with pytest.raises(InputError, match=f"citation vectors {model.name}, which are not in"):
+    with pytest.raises(InputError, match=f"citation vectors '{model.name}', which are not in"):
         models.open(model.name)
     models.folder.mkdir()
     models.path(model.name).write_bytes(model.path.read_bytes())

@@ -9,6 +9,7 @@ from little_vectors import LittleVectors
 from numpy.typing import NDArray
 
 from allusion_es.language.vectors import KnownVectors, kept_vectors, mean_vector, mean_vectors
+from allusion_es.language.word_numbers import WordNumbers
 
 WORDS = st.lists(st.sampled_from(["x", "y", "z", "minus", "unknown"]), max_size=8)
 
@@ -26,11 +27,12 @@ class Counting(LittleVectors):
 def test_it_makes_no_difference_where_vectors_come_from(
     texts: list[list[str]], at_hand: set[str], limit: int
 ) -> None:
-    rows = {word: row for row, word in enumerate(sorted(at_hand))}
+    rows = WordNumbers(sorted(at_hand))
     table = LittleVectors().vectors(sorted(at_hand))
     known = KnownVectors(rows, table, LittleVectors, "little", limit)
     for words in texts:
-        np.testing.assert_array_equal(known.vectors(words), LittleVectors().vectors(words))
+        for asked in (words, tuple(words)):
+            np.testing.assert_array_equal(known.vectors(asked), LittleVectors().vectors(asked))
 
 
 def test_elsewhere_is_asked_once_for_each_word() -> None:

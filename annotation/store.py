@@ -24,7 +24,7 @@ from allusion_es.annotation.store_rows import (
     reading_rows,
     record,
     saved_mark,
-    texts_of,
+    text_of,
     to_mark,
     undoable,
 )
@@ -160,7 +160,7 @@ class Store:
                 " JOIN instance ON id = instance ORDER BY number, annotator"
             ).fetchall()
         with reading_rows(self.path):
-            marks = [(*texts_of(row[5], row[6]), to_mark(row)) for row in rows]
+            marks = [(text_of(row[5]), text_of(row[6]), to_mark(row)) for row in rows]
         return [row for row in marks if row[2] != NOTHING]
 
     def history(self) -> list[Change]:
@@ -173,10 +173,10 @@ class Store:
         with reading_rows(self.path):
             return [
                 Change(
-                    *texts_of(name, who, at, kind),
-                    mark_from_json(before),
-                    mark_from_json(after),
-                    *texts_of(key),
+                    *(text_of(name), text_of(who), text_of(at), text_of(kind)),
+                    before=mark_from_json(before),
+                    after=mark_from_json(after),
+                    key=text_of(key),
                 )
                 for name, who, at, kind, before, after, key in rows
             ]

@@ -104,18 +104,17 @@ def mark_from_json(text: str) -> Mark:
     return _checked(Mark(**json.loads(text)))
 
 
-def texts_of(*values: object) -> tuple[str, ...]:
-    """Columns that hold texts, which SQLite does not see to.
+def text_of(value: object) -> str:
+    """A column that holds a text, which SQLite does not see to.
 
     Raises:
-        TypeError: One holds something else.
-        ValueError: One has half a character.
+        TypeError: It holds something else.
+        ValueError: It has half a character.
     """
-    texts = tuple(value for value in values if isinstance(value, str))
-    if len(texts) < len(values):
+    if not isinstance(value, str):
         raise TypeError("a column of texts holds something else")
-    "".join(texts).encode()
-    return texts
+    value.encode()
+    return value
 
 
 def _checked(mark: Mark) -> Mark:
@@ -124,7 +123,7 @@ def _checked(mark: Mark) -> Mark:
         raise TypeError("start or end")
     if type(mark.doubt) is not bool or type(mark.skipped) is not bool:
         raise TypeError("doubt or skipped")
-    texts_of(mark.comment)
+    text_of(mark.comment)
     return mark
 
 

@@ -179,14 +179,11 @@ def evaluate(
     Figures go from 0 to 100. P@k is, as in the paper, the share of queries with a relevant
     passage among the first k; a query without one counts 0.
     """
-    from allusion_es.cli.evaluation import Choices, Evaluation
-    from allusion_es.cli.evaluation_manifest import evaluate_and_write, repeat
+    from allusion_es.cli.evaluation import Choices
+    from allusion_es.cli.evaluation_manifest import evaluate_gold
 
-    workers = workers or os.cpu_count() or 1
     if target is None and manifest is not None:
-        _check_alone(context)
-        repeat(manifest, server, workers)
-        return
+        return _repeat(context, manifest, server, workers)
     experiment, links = _gold(target, gold)
     choices = Choices(
         experiment=experiment,
@@ -215,20 +212,21 @@ def evaluate(
         figure=figure,
         resamples=resamples,
         seed=seed,
-        workers=workers,
+        workers=workers or os.cpu_count() or 1,
         cache=cache,
         format=format.value,
         index=name,
         server=server,
     )
-    if manifest is None:
-        Evaluation(choices).run()
-    else:
-        evaluate_and_write(choices, manifest, force=force)
+    evaluate_gold(choices, manifest, force=force)
 
 
-def _check_alone(context: typer.Context) -> None:
-    """Refuse options that the manifest gives, and that would say something else."""
+def _repeat(
+    context: typer.Context, manifest: Path, server: ServerOptions, workers: int | None
+) -> None:
+    """Repeat a manifest; options that it gives may not say something else."""
+    from allusion_es.cli.evaluation_manifest import repeat
+
     for name in context.params:
         source = context.get_parameter_source(name)
         given = source is not None and source.name == "COMMANDLINE"
@@ -238,6 +236,7 @@ def _check_alone(context: typer.Context) -> None:
                 f"a manifest that is repeated gives all options; leave --{option} out, or name "
                 "gold links to evaluate anew"
             )
+    repeat(manifest, server, workers or os.cpu_count() or 1)
 
 
 def _gold(target: str | None, gold: Path | None) -> tuple[str | None, Path]:

@@ -26,12 +26,15 @@ _LEFT_OUT = frozenset({"server"})
 _HERE, _SERVER = "in this process", "on Elasticsearch"
 
 
-def evaluate_and_write(choices: Choices, path: Path, *, force: bool) -> None:
-    """Evaluate, print, and write a manifest.
+def evaluate_gold(choices: Choices, path: Path | None, *, force: bool) -> None:
+    """Evaluate, print, and write a manifest, if there is a path for one.
 
     Raises:
         UsageError: The file is there, and is not to be overwritten.
     """
+    if path is None:
+        Evaluation(choices).run()
+        return
     if path.exists() and not force:
         raise UsageError(
             f"{path} is there already; give another name, --force to overwrite it, or leave the "

@@ -86,12 +86,7 @@ def options(
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status; every known error is one line on stderr."""
     command = typer.main.get_command(app)
-    if any(map(_shows_secret, arguments)):
-        print(
-            "allusion-es: note: others on this machine can see secrets in arguments; give them by "
-            "environment or file (docs/security.md)",
-            file=sys.stderr,
-        )
+    _warn_of_secrets(arguments)
     try:
         # Not `command.main`, which has its own ideas of errors and closed pipes.
         with command.make_context("allusion-es", list(arguments) or ["--help"]) as context:
@@ -129,9 +124,14 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _shows_secret(argument: str) -> bool:
-    """Whether an argument holds a password or a key, which lists of processes show."""
-    return bool(_SECRET.match(argument))
+def _warn_of_secrets(arguments: Sequence[str]) -> None:
+    """Say that lists of processes show passwords and keys that are arguments."""
+    if any(map(_SECRET.match, arguments)):
+        print(
+            "allusion-es: note: others on this machine can see secrets in arguments; give them by "
+            "environment or file (docs/security.md)",
+            file=sys.stderr,
+        )
 
 
 def _drop_stdout() -> None:

@@ -61,7 +61,7 @@ def test_indexes_are_the_same_to_the_byte(run: Run, folder: Path) -> None:
     [
         "evaluate {folder}/gold.jsonl --methods learned,tesserae --first-stage fused --no-cache "
         "--resamples 50 --workers {workers} --errors {out}",
-        "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --html {out}",
+        "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --format html",
         "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --format json",
         "query {folder}/gold.jsonl --html {out}",
         "query {folder}/gold.jsonl --format json --explain",

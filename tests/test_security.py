@@ -28,7 +28,6 @@ from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.models import Models
 from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.types import Query
 
 ROOT = Path(__file__).parents[1]
 SECRET = "geheim-4711"
@@ -236,15 +235,14 @@ def test_hostile_queries_find_what_their_words_find(elasticsearch_url_any: str) 
         build_es_index(server, "hostile", analysed, IndexSettings(analyser.settings))
         there = open_index(server, "hostile", lambda: pytest.fail("no vectors are needed"))
         here = index_texts(TEXTS)
-        options = {"generators": ("bm25",), "reranker": None, "fields": ("token",)}
         known = {word for text in TEXTS.values() for word in analyser.analyse(text).tokens}
         counts = set()
         for text in HOSTILE:
             found = [
                 [
                     (hit.id, round(hit.score, 4))
-                    for hit in Retriever(index, **options).answer(Query(text)).hits
-                ]  # type: ignore[arg-type]
+                    for hit in Retriever(index, fields=("token",), reranker=None).answer(text).hits
+                ]
                 for index in (there, here)
             ]
             assert found[0] == found[1], text

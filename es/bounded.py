@@ -1,5 +1,6 @@
-"""Answers that are bounded in size and time, whatever a server sends."""
+"""Answers that are bounded in size and time, and JSON if they say so, whatever a server sends."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import urllib3
-from elastic_transport import NodeConfig, Urllib3HttpNode
+from elastic_transport import JsonSerializer, NodeConfig, Urllib3HttpNode
 
 LARGEST_ANSWER = 256 * 2**20
 """Most bytes of an answer; those to this program's own requests are some megabytes."""
@@ -28,6 +29,18 @@ class BoundedNode(Urllib3HttpNode):
         # The parent reads no more of an answer than `_Answer` has.
         pool: Any = self.pool
         pool.urlopen = partial(_bounded, self.pool.urlopen)
+
+
+class StrictJson(JsonSerializer):
+    """JSON as it is defined, without the numbers that are none."""
+
+    def json_loads(self, data: bytes) -> Any:  # noqa: ANN401 - what JSON can hold
+        """As its parent, but NaN and Infinity are refused."""
+        return json.loads(data, parse_constant=_refuse)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number")
 
 
 @dataclass(frozen=True, slots=True)

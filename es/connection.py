@@ -245,9 +245,10 @@ def encode(value: Mapping[str, Any]) -> bytes:
 def _client(address: Address) -> "Elasticsearch":
     from elasticsearch import Elasticsearch
 
-    from allusion_es.es.bounded import BoundedNode
+    from allusion_es.es.bounded import BoundedNode, StrictJson
 
-    options: dict[str, Any] = {"node_class": BoundedNode}
+    serializers = dict.fromkeys((_ANY_VERSION, _JSON.partition(";")[0]), StrictJson())
+    options: dict[str, Any] = {"node_class": BoundedNode, "serializers": serializers}
     if any(url.startswith("https:") for url in address.urls):
         if address.ca_certs:
             options["ca_certs"] = address.ca_certs

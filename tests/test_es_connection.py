@@ -143,8 +143,9 @@ def test_no_answer_in_time() -> None:
         (200, {"Content-Type": "image/png"}, "x"),
         (200, JSON, "[]"),
         (200, {}, ""),
+        (200, ELASTIC, '{"nodes": NaN}'),
     ],
-    ids=["html", "html-404", "json", "broken-json", "image", "list", "nothing"],
+    ids=["html", "html-404", "json", "broken-json", "image", "list", "nothing", "nan"],
 )
 def test_what_answers_is_not_elasticsearch(answer: Answer) -> None:
     error = failure("", answer)

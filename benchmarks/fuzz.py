@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
+from types import FunctionType
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -165,13 +166,17 @@ def hostile(reader: Reader, inputs: int, seed: int) -> Iterator[tuple[int, dict[
         yield number, files
 
 
-def fuzz_with_atheris(reader: Reader, inputs: int, seed: int, crashes: Path) -> None:
-    """The same, guided by coverage; ends the process, as atheris does."""
+def fuzz_with_atheris(name: str, inputs: int, seed: int, crashes: Path) -> None:
+    """The same, guided by coverage of this program's code; ends the process, as atheris does."""
     import atheris
 
+    reader = _readers()[name]()
+    for module in [each for key, each in sys.modules.items() if key.startswith("allusion_es.")]:
+        for function in vars(module).values():
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                atheris.instrument_func(function)
     with _workspace() as folder:
         trial = Trial(reader, Guard(folder, reader.reads), folder, crashes)
-        atheris.instrument_all()
 
         def one(data: bytes) -> None:
             number = data[0] % len(reader.seeds) if data else 0
@@ -180,6 +185,7 @@ def fuzz_with_atheris(reader: Reader, inputs: int, seed: int, crashes: Path) -> 
             trial.try_one(number, files)
             if trial.tally.inputs == inputs:
                 _print([trial.tally])
+                shutil.rmtree(folder, ignore_errors=True)
                 os._exit(1 if trial.tally.crashes else 0)
 
         corpus = folder / "corpus"
@@ -249,7 +255,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--engine", choices=("mutation", "atheris"), default="mutation")
     parser.add_argument("--crashes", type=Path, default=Path(tempfile.gettempdir(), "crashes"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.engine == "atheris" and len(options.reader or ()) != 1:
+        parser.error("--engine atheris takes one --reader: it ends the process that it runs in")
+    return options
 
 
 def main() -> None:
@@ -260,8 +269,7 @@ def main() -> None:
         return
     print("\t".join(COLUMNS), flush=True)
     if options.engine == "atheris":
-        for name in names:
-            fuzz_with_atheris(_readers()[name](), options.inputs, options.seed, options.crashes)
+        fuzz_with_atheris(names[0], options.inputs, options.seed, options.crashes)
     # A process for each reader: its limits and its peak of memory are its own.
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.workers, spawn, max_tasks_per_child=1) as pool:

@@ -92,8 +92,9 @@ def build_es_index(
         )
         with at_work_on(proper):
             try:
-                _create(server, proper, meta, shards, replicas)
                 delete_stale(server, name, proper)
+                _create(server, proper, meta, shards, replicas)
+                delete_stale(server, name, proper)  # by age too: the server's time is known now
                 documents = passage_documents(spool, vectors, citations, workers, parallels)
                 _fill(server, proper, spool, progress(documents, "Indexing", len(spool)))
                 _check_counts(server, proper, spool)

@@ -31,7 +31,7 @@ from allusion_es.es.candidate_documents import (
 )
 from allusion_es.es.catalogue import Found, create_index, delete_proper, describe_indexes
 from allusion_es.es.connection import Server
-from allusion_es.es.switching import at_work_on, is_left_behind
+from allusion_es.es.switching import at_work_on, delete_locks, is_left_behind
 
 ALIAS = "allusion_candidates"
 """Leads to the candidates of all runs; no index of passages can have this name."""
@@ -116,8 +116,9 @@ def push_candidates(
     counted = _Counted(run_id, now, candidates)
     with at_work_on(proper):
         try:
-            create_index(server, proper, candidates_body(stages))
             _delete_stale(server, proper)
+            create_index(server, proper, candidates_body(stages))
+            _delete_stale(server, proper)  # by age too, now that the server's time is known
             written = index_documents(server, proper, counted)
             summary = RunSummary(run_id, now, counted.queries, written, method)
             _check_count(server, proper, written)
@@ -270,3 +271,4 @@ def _delete_stale(server: Server, proper: str) -> None:
     others = (one for one in there if not one.current and one.proper != proper)
     stale = [one for one in others if is_left_behind(one.proper, (now - one.created) / 1000)]
     delete_proper(server, [one.proper for one in stale])
+    delete_locks(ALIAS)

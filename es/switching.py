@@ -23,6 +23,7 @@ STALE_SECONDS = 3600
 """A half-built index this old was left behind by a process that was killed, on any machine."""
 
 _TRIES = 5
+_SUFFIX = ".building"
 
 
 def make_current(server: Server, name: str, proper: str) -> None:
@@ -59,8 +60,8 @@ def delete_stale(server: Server, name: str, proper: str) -> None:
     Args:
         server: Where.
         name: The name of the index.
-        proper: The index that this process is building, which tells the server's time: clocks of
-            two machines may differ by more than a build takes.
+        proper: The index that this process is building, which tells the server's time, once it
+            is there: clocks of two machines may differ by more than a build takes.
     """
     found = find_all(server, name)
     now = next((created(one) for one in found if one.proper == proper), 0.0)
@@ -72,8 +73,7 @@ def delete_stale(server: Server, name: str, proper: str) -> None:
         if one.proper not in kept and is_left_behind(one.proper, now - created(one))
     ]
     delete_proper(server, stale)
-    for one in stale:
-        _lock(one).unlink(missing_ok=True)
+    delete_locks(alias_of(name))
 
 
 def created(found: Found) -> float:
@@ -105,8 +105,20 @@ def is_left_behind(proper: str, age: float) -> bool:
     return age > STALE_SECONDS or is_abandoned(_lock(proper.removesuffix(terms_of(""))))
 
 
+def delete_locks(prefix: str) -> None:
+    """Delete what tells that dead processes were at work, once what they left is deleted.
+
+    Args:
+        prefix: How the names of what they built begin, before the time.
+    """
+    times = f"{prefix}-{'[0-9]' * 14}-{'?' * 8}{_SUFFIX}"
+    for path in Path(tempfile.gettempdir()).glob(times):
+        if is_abandoned(path):
+            path.unlink(missing_ok=True)
+
+
 def _lock(proper: str) -> Path:
-    return Path(tempfile.gettempdir(), f"{proper}.building")
+    return Path(tempfile.gettempdir(), f"{proper}{_SUFFIX}")
 
 
 def _leads_to(server: Server, name: str, proper: str) -> bool:

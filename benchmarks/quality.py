@@ -9,6 +9,7 @@
     --keep FOLDER     keep the features there, so that the next run is quick
     --folds N         in how many parts works are divided
     --only KIND       `citations` or `words`: with or without citation vectors only
+    --ablation        also what the ranker finds without each group of its features
 
 Files whose links have works are tested by cross-validation: the ranker is learned from the works
 of the other parts, all files together, without links that share a title or six words in a row
@@ -18,12 +19,12 @@ from the New Testament are looked up in the Old.
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from ranker_data import GoldSet, Judged, gold_set
+from ranker_data import GoldSet, Judged, gold_set, with_parts
 
 from allusion_es.evaluation.significance import paired_randomisation
 from allusion_es.learning.leaks import without_leaks
@@ -38,6 +39,24 @@ PENALTY = 0.003
 
 SINGLE = ("tfidf", "tesserae", "bm25-lemma", "soft-cosine", "spelling", "local-alignment-lemma")
 BASE = "soft-cosine"
+
+AUTHOR = 20
+"""Authors with fewer queries are counted together."""
+
+GROUPS: Mapping[str, Callable[[str], bool]] = {
+    "the first stage": lambda name: name.startswith("first-stage"),
+    "BM25": lambda name: name.startswith("bm25"),
+    "TfIdf": lambda name: name.startswith("tfidf"),
+    "soft cosine": lambda name: name.startswith("soft-cosine"),
+    "Tesserae": lambda name: name.startswith("tesserae"),
+    "spelling": lambda name: name.startswith("spelling"),
+    "local alignment": lambda name: name.startswith(("local-alignment", "run")),
+    "citation vectors": lambda name: name.startswith("citations") or name == "both",
+    "words around": lambda name: name.startswith(("window", "citations-context")),
+    "neighbouring verses": lambda name: name.endswith("/neighbour"),
+    "shares and lengths": lambda name: name.startswith(("coverage", "shared", "rarest", "length")),
+    "ranks": lambda name: name.endswith("/rank"),
+}
 
 Ranks = NDArray[np.float64]
 Score = Callable[[Example], Floats]
@@ -106,6 +125,11 @@ def figures(ranks: Ranks) -> str:
     return "/".join(f"{100 * value:.1f}" for value in values)
 
 
+def works_of(gold: GoldSet) -> list[str]:
+    """The work of each query; one without is a work of its own."""
+    return [one.link.link.work or str(number) for number, one in enumerate(gold.queries)]
+
+
 def tell(gold: GoldSet, learned: Ranks, kind: str) -> None:
     """Print the tables of a set."""
     print(f"\n{gold.name}, {len(gold.queries)} queries, {kind}")
@@ -113,8 +137,7 @@ def tell(gold: GoldSet, learned: Ranks, kind: str) -> None:
         ranks = np.array([one.stages[stage] for one in gold.queries])
         recall = "/".join(f"{100 * (ranks <= depth).mean():.1f}" for depth in (100, 500, 1000))
         print(f"  first stage {stage:24} {figures(ranks):15} recall@100/500/1000 {recall}")
-    works = [one.link.link.work or str(number) for number, one in enumerate(gold.queries)]
-    base = single(gold, BASE)
+    works, base = works_of(gold), single(gold, BASE)
     names = [name for name in (*SINGLE, "citations", "citations-context") if name in gold.names]
     for name, ranks in [*((name, single(gold, name)) for name in names), ("learned", learned)]:
         p = paired_randomisation(
@@ -127,6 +150,36 @@ def tell(gold: GoldSet, learned: Ranks, kind: str) -> None:
         if mine.any():
             both = f"{BASE} {figures(base[mine])}, learned {figures(learned[mine])}"
             print(f"  {count}{'+' if count == 3 else ''} shared lemmas, {mine.sum()}: {both}")
+
+
+def by_author(gold: GoldSet, learned: Ranks) -> None:
+    """Print the figures of authors with at least `AUTHOR` queries, and of the rest together."""
+    base = single(gold, BASE)
+    authors = np.array([one.link.link.author or "unknown" for one in gold.queries])
+    names, counts = np.unique(authors, return_counts=True)
+    large = names[counts >= AUTHOR]
+    for name in (*large[np.argsort(-counts[counts >= AUTHOR], kind="stable")], "others"):
+        mine = ~np.isin(authors, large) if name == "others" else authors == name
+        if mine.any():
+            both = f"{BASE} {figures(base[mine])}, learned {figures(learned[mine])}"
+            print(f"  {name}, {mine.sum()}: {both}")
+
+
+def ablation(
+    sets: Sequence[GoldSet], whole: Sequence[Ranks], texts: LearningCollection, folds: int
+) -> None:
+    """Print what the ranker finds without each group of features."""
+    for title, drop in GROUPS.items():
+        less = [with_parts(gold, drop) for gold in sets]
+        cells = []
+        for gold, ranks, all_ranks in zip(
+            sets, cross_validated(less, texts, folds), whole, strict=True
+        ):
+            p = paired_randomisation(
+                (1 / ranks).tolist(), (1 / all_ranks).tolist(), works_of(gold), permutations=2000
+            )
+            cells.append(f"{figures(ranks)} p {p:.4f}")
+        print(f"  without {title:24} {'  '.join(cells)}", flush=True)
 
 
 def main() -> None:
@@ -142,8 +195,12 @@ def main() -> None:
             gold_set(path, chosen, texts, options.candidates, learned=learned, keep=options.keep)
             for path in options.gold
         ]
-        for gold, ranks in zip(sets, cross_validated(sets, texts, options.folds), strict=True):
+        found = cross_validated(sets, texts, options.folds)
+        for gold, ranks in zip(sets, found, strict=True):
             tell(gold, ranks, f"{'with' if learned else 'without'} citation vectors")
+            by_author(gold, ranks)
+        if options.ablation:
+            ablation(sets, found, texts, options.folds)
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -154,6 +211,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--candidates", type=int, default=400)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--ablation", action="store_true")
     parser.add_argument("--only", choices=("citations", "words"))
     return parser.parse_args(arguments)
 

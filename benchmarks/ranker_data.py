@@ -1,7 +1,7 @@
 """What rankers are learned from and judged by: gold links with the features of candidates."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +76,8 @@ def gold_set(
         texts: Its passages.
         candidates: How many candidates have features.
         learned: Use citation vectors, for candidates and for features.
-        keep: A folder where the features are kept, so that the next run is quick.
+        keep: A folder where the features are kept, so that the next run is quick; with fewer
+            candidates too.
     """
     links, _ = known_links(read_gold(path), texts, index_analyser(index))
     kept = keep / f"{path.stem}-{'citations' if learned else 'words'}.npz" if keep else None
@@ -87,7 +88,17 @@ def gold_set(
         arrays = _computed(links, index, candidates, learned)
         if kept is not None:
             np.savez(kept, **arrays)  # type: ignore[arg-type]
-    return _as_set(path.stem, links, texts, arrays)
+    return _as_set(path.stem, links, texts, arrays, candidates)
+
+
+def with_parts(gold: GoldSet, drop: Callable[[str], bool]) -> GoldSet:
+    """The same without the features that `drop` names."""
+    kept = [column for column, name in enumerate(gold.names) if not drop(name)]
+    queries = [
+        replace(one, example=Example(one.example.values[:, kept], one.example.relevant))
+        for one in gold.queries
+    ]
+    return GoldSet(gold.name, tuple(gold.names[column] for column in kept), queries)
 
 
 def _as_set(
@@ -95,12 +106,14 @@ def _as_set(
     links: Sequence[KnownLink],
     texts: LearningCollection,
     arrays: dict[str, NDArray[np.generic]],
+    candidates: int,
 ) -> GoldSet:
     names = tuple(str(one) for one in arrays["names"].tolist())
     stages = [str(one) for one in arrays["stage_names"].tolist()]
     ends = np.cumsum(arrays["sizes"]).tolist()
     queries = []
     for number, (link, start, end) in enumerate(zip(links, [0, *ends], ends, strict=False)):
+        end = min(end, start + candidates)
         example = Example(arrays["values"][start:end], arrays["relevant"][start:end])  # type: ignore[arg-type]
         ranks = dict(zip(stages, arrays["stages"][number].tolist(), strict=True))
         queries.append(Judged(link, example, ranks, _shared(link, texts)))

@@ -1,6 +1,6 @@
 """What is known of a candidate, as numbers: scores, ranks, shared words, neighbours."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,10 +58,17 @@ class FeatureMaker:
 
     A feature `NAME`, `NAME/best` and `NAME/rank` each is a score as it is, divided by the best
     among the candidates, and as a damped reciprocal rank among them.
+
+    Args:
+        parts: Which scores features are made of, see `feature_part`; others are left out, and
+            with `None` all are there.
+
+    Attributes:
+        scorers: The rerankers that give these scores, and which words they compare.
     """
 
-    def __init__(self) -> None:
-        self.scorers: dict[str, tuple[Field, Reranker]] = {
+    def __init__(self, parts: Iterable[str] | None = None) -> None:
+        scorers: dict[str, tuple[Field, Reranker]] = {
             "bm25-lemma": ("lemma", Bm25()),
             "bm25-token": ("token", Bm25()),
             "tfidf": ("lemma", TfIdf()),
@@ -75,6 +82,8 @@ class FeatureMaker:
             "citations": ("lemma", CitationCosine(context=0.0)),
             "citations-context": ("lemma", CitationCosine()),
         }
+        wanted = set(scorers if parts is None else parts)
+        self.scorers = {name: scorer for name, scorer in scorers.items() if name in wanted}
 
     def features(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
@@ -99,7 +108,7 @@ class FeatureMaker:
                 named[f"{name}/neighbour"] = np.maximum(values[before], values[after])
             if name in _WITH_LENGTH:
                 named[f"{name}/short"] = short * named[f"{name}/best"]
-        if "citations-context" in scores:
+        if "citations-context" in scores and "bm25-lemma" in scores:
             named["both"] = named["bm25-lemma/best"] * named["citations-context/best"]
         return Features(tuple(named), np.stack(list(named.values()), axis=1))
 
@@ -110,13 +119,15 @@ class FeatureMaker:
         for name, (field, scorer) in self.scorers.items():
             if name not in CITATIONS:
                 found[name] = scorer.score(query, both[field], collection)
-        undefined = found["tesserae"] == UNDEFINED
-        found["tesserae"] = np.where(undefined, 0.0, np.exp(np.minimum(found["tesserae"], 20.0)))
+        if "tesserae" in found:
+            values = found["tesserae"]
+            found["tesserae"] = np.where(values == UNDEFINED, 0.0, np.exp(np.minimum(values, 20.0)))
         vectors = collection.citations
-        if vectors is not None:
+        if vectors is not None and not self.scorers.keys().isdisjoint(CITATIONS):
             asked = vectors.query_vectors(*citing_words(query))
             texts = _vectors(both, vectors)
-            found |= {name: texts @ vector for name, vector in zip(CITATIONS, asked, strict=True)}
+            cosines = {name: texts @ vector for name, vector in zip(CITATIONS, asked, strict=True)}
+            found |= {name: values for name, values in cosines.items() if name in self.scorers}
         return found
 
 

@@ -50,7 +50,6 @@ class Learned:
 
     def __init__(self, model: str = "") -> None:
         self._path = model
-        self._maker = FeatureMaker()
 
     @cached_property
     def _model(self) -> LearnedModel:
@@ -58,6 +57,11 @@ class Learned:
             return read_model(Path(self._path))
         with as_file(files("allusion_es.rerankers") / _SHIPPED) as path:
             return read_model(path)
+
+    @cached_property
+    def _maker(self) -> FeatureMaker:
+        names = {name for features in self._model.sets.values() for name in features}
+        return FeatureMaker(map(feature_part, names))
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """See `Reranker.score`."""

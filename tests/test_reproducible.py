@@ -1,5 +1,6 @@
 """The same input gives the same bytes: whatever the hash seed, however many processes."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,10 +61,10 @@ def test_indexes_are_the_same_to_the_byte(run: Run, folder: Path) -> None:
     "command",
     [
         "evaluate {folder}/gold.jsonl --methods learned,tesserae --first-stage fused --no-cache "
-        "--resamples 50 --workers {workers} --errors {out}",
-        "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --format html",
+        "--resamples 50 --workers {workers} --errors {out}/page.html",
+        "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --out {out} --format html",
         "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --format json",
-        "query {folder}/gold.jsonl --html {out}",
+        "query {folder}/gold.jsonl --html {out}/page.html",
         "query {folder}/gold.jsonl --format json --explain",
     ],
     ids=lambda command: " ".join(command.split()[:1] + command.split()[-2:-1]),
@@ -71,11 +72,11 @@ def test_indexes_are_the_same_to_the_byte(run: Run, folder: Path) -> None:
 def test_results_are_the_same_to_the_byte(run: Run, folder: Path, command: str) -> None:
     outputs = set()
     for seed, workers in WAYS:
-        out = folder / "out.html"
-        out.unlink(missing_ok=True)
+        out = folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
         words = command.format(folder=folder, workers=workers, out=out).split()
         done = run(*words, "--name", "v", "--data-dir", _home(folder), PYTHONHASHSEED=seed)
         assert done.returncode == 0, done.stderr
-        outputs.add((done.stdout, out.read_bytes() if out.exists() else b""))
+        outputs.add((done.stdout, *(each.read_bytes() for each in sorted(out.rglob("*.html")))))
     assert len(outputs) == 1
     assert sum(map(len, next(iter(outputs)))) > 100

@@ -45,8 +45,7 @@ AUTHOR = 20
 
 GROUPS: Mapping[str, Callable[[str], bool]] = {
     "the first stage": lambda name: name.startswith("first-stage"),
-    "BM25": lambda name: name.startswith("bm25"),
-    "TfIdf": lambda name: name.startswith("tfidf"),
+    "BM25, TfIdf": lambda name: name.startswith(("bm25", "tfidf")),
     "soft cosine": lambda name: name.startswith("soft-cosine"),
     "Tesserae": lambda name: name.startswith("tesserae"),
     "spelling": lambda name: name.startswith("spelling"),
@@ -54,7 +53,9 @@ GROUPS: Mapping[str, Callable[[str], bool]] = {
     "citation vectors": lambda name: name.startswith("citations") or name == "both",
     "words around": lambda name: name.startswith(("window", "citations-context")),
     "neighbouring verses": lambda name: name.endswith("/neighbour"),
-    "shares and lengths": lambda name: name.startswith(("coverage", "shared", "rarest", "length")),
+    "shares and lengths": lambda name: (
+        name.startswith(("coverage", "shared", "rarest", "length")) or name.endswith("/short")
+    ),
     "ranks": lambda name: name.endswith("/rank"),
 }
 

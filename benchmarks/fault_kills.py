@@ -23,6 +23,7 @@ from allusion_es.es.connection import Server
 COMMANDS = ("index", "scan", "evaluate")
 
 _NAME = "killed"
+_LATEST = 0.8
 _EARLIEST = 0.25
 """Share of a run's time before which hardly more than Python's start could be killed."""
 
@@ -156,7 +157,7 @@ def killed(
 ) -> tuple[bool, float]:
     """Start a command and kill it at a random moment; whether it lived then, and when it was."""
     process = place.start(*arguments)
-    moment = longest * chance.uniform(_EARLIEST, 1.0)
+    moment = longest * chance.uniform(_EARLIEST, _LATEST)
     try:
         process.communicate(timeout=moment)
     except subprocess.TimeoutExpired:

@@ -127,7 +127,7 @@ def reason_of(body: object) -> tuple[str, str]:
     causes = error.get("root_cause")
     first = causes[0] if isinstance(causes, list) and causes else None
     deepest = first if isinstance(first, dict) else error
-    reason = str(deepest.get("reason", ""))
+    reason = str(deepest.get("reason") or "")
     while isinstance(deepest.get("caused_by"), dict):
         deepest = deepest["caused_by"]
         reason += f": {deepest.get('reason', '')}"

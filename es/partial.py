@@ -71,5 +71,5 @@ def find_shortfall(answer: Mapping[str, Any]) -> Shortfall | None:
         return None
     failures = shards.get("failures")
     first = failures[0] if isinstance(failures, list) and failures else {}
-    reason = reason_of({"error": first.get("reason")} if isinstance(first, dict) else {})[1]
-    return Shortfall(searched, total, reason or "no reason given")
+    kind, reason = reason_of({"error": first.get("reason")} if isinstance(first, dict) else {})
+    return Shortfall(searched, total, reason or kind or "no reason given")

@@ -41,7 +41,7 @@ def test_a_quotation_is_found(run: Run) -> None:
     assert first["text"].startswith("Gustate et videte")
     assert set(first) == {
         "rank", "id", "reference", "text", "score", "candidate_rank", "candidate_score",
-        "contributions",
+        "contributions", "parallels",
     }  # fmt: skip
 
 

@@ -4,7 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from es_fixtures import delete_all
 from fault_proxy import FAULTS, fault_proxy
+
+from allusion_es.es.connection import Server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -18,6 +21,8 @@ def wrong(tried: list[Tried]) -> list[Tried]:
 
 
 def test_every_fault_once_and_every_command(elasticsearch_url_any: str, tmp_path: Path) -> None:
+    with Server.connect(elasticsearch_url_any) as server:
+        delete_all(server)
     with fault_proxy(elasticsearch_url_any) as proxy:
         bench = Bench(elasticsearch_url_any, proxy, tmp_path)
         try:

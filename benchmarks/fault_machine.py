@@ -50,6 +50,14 @@ def _old_answers(place: Place, verdict: str, data: str = "") -> str:
     return verdict if asked.returncode == 0 and asked.stdout else f"wrong: then {asked}"
 
 
+def _copy_home(place: Place, disk: Path) -> None:
+    """Make an empty disk a data folder with the indexes that the place has."""
+    (disk / "data").symlink_to((place.home / "data").resolve())
+    (disk / "indexes").mkdir()
+    for path in (place.home / "indexes").iterdir():
+        (disk / "indexes" / path.name).write_bytes(path.read_bytes())
+
+
 def full_disk_index(place: Place) -> str:
     """Another index on a disk that has room for one and a half of them."""
     disk = place.folder / "disk"
@@ -57,10 +65,7 @@ def full_disk_index(place: Place) -> str:
     with _mounted(disk, f"size={int(1.5 * size)}") as able:
         if not able:
             return "skipped: only root can mount"
-        (disk / "data").symlink_to((place.home / "data").resolve())
-        (disk / "indexes").mkdir()
-        for path in (place.home / "indexes").iterdir():
-            (disk / "indexes" / path.name).write_bytes(path.read_bytes())
+        _copy_home(place, disk)
         verdict = _clear(_done(place, *place.index("b"), data=str(disk)), 12)
         left = [path.name for path in (disk / "indexes").glob(".*")]
         return _old_answers(place, verdict, str(disk)) if not left else f"wrong: left {left}"
@@ -106,10 +111,7 @@ def read_only(place: Place) -> str:
     with _mounted(disk, "size=64m") as able:
         if not able:
             return "skipped: only root can mount"
-        (disk / "data").symlink_to((place.home / "data").resolve())
-        (disk / "indexes").mkdir()
-        for path in (place.home / "indexes").iterdir():
-            (disk / "indexes" / path.name).write_bytes(path.read_bytes())
+        _copy_home(place, disk)
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         verdict = _clear(_done(place, *place.index("b"), data=str(disk)), 12)
         return _old_answers(place, verdict, str(disk))

@@ -1,7 +1,8 @@
 """Rankings in which passages that say nearly the same count as one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.ranker import Ranked
@@ -20,21 +21,24 @@ def one_of_each(ranked: Ranked, index: CandidateIndex, top: int) -> tuple[Ranked
         index: Where the passages are.
         top: How many to return.
     """
-    kept: list[int] = []
-    others: list[tuple[str, ...]] = []
-    seen: set[str] = set()
     ids = [ranked.first.ids[place] for place in ranked.places.tolist()]
-    for start in range(0, len(ids), max(top, 1)):
-        part = ids[start : start + top]
+    found = list(islice(_first_of_each(ids, index, top), top))
+    kept = [number for number, _ in found]
+    return (
+        replace(ranked, places=ranked.places[kept], scores=ranked.scores[kept]),
+        [group for _, group in found],
+    )
+
+
+def _first_of_each(
+    ids: Sequence[str], index: CandidateIndex, together: int
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The place in `ids` of the first of each group, and the others; few are asked for at once."""
+    seen: set[str] = set()
+    for start in range(0, len(ids), together):
+        part = ids[start : start + together]
         for number, (identifier, group) in enumerate(zip(part, index.parallels(part), strict=True)):
             # Of a large group not all are named, but any two of it have some in common.
-            if identifier in seen or not seen.isdisjoint(group):
-                continue
-            seen.update(group, (identifier,))
-            kept.append(start + number)
-            others.append(group)
-            if len(kept) == top:
-                break
-        if len(kept) == top:
-            break
-    return replace(ranked, places=ranked.places[kept], scores=ranked.scores[kept]), others
+            if identifier not in seen and seen.isdisjoint(group):
+                seen.update(group, (identifier,))
+                yield start + number, group

@@ -218,10 +218,11 @@ def _readers() -> dict[str, Callable[[], Reader]]:
     """Every reader by name; what it needs is built when it is asked for."""
     from fuzz_query import query_reader
     from fuzz_saved import SAVED
+    from fuzz_server import server_reader
     from fuzz_texts import READERS
 
     texts = {each.name: partial(_itself, each) for each in READERS}
-    return {**texts, **SAVED, "query": query_reader}
+    return {**texts, **SAVED, "query": query_reader, "server": server_reader}
 
 
 def _itself(reader: Reader) -> Reader:

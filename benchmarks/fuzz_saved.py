@@ -44,7 +44,7 @@ from allusion_es.language.word_parts import all_grams, lemma_key, token_key
 from allusion_es.language.wordnet import load_wordnet
 from allusion_es.learning.checkpoint import Checkpoint
 from allusion_es.retrieval.analysed import analyse_passages
-from allusion_es.retrieval.index import IndexSettings
+from allusion_es.retrieval.index import CandidateIndex, IndexSettings
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.local_build import build_local
 from allusion_es.retrieval.types import FIELDS, Query, Ranking, SearchRequest, Within
@@ -126,7 +126,7 @@ def _index() -> Reader:
     return Reader("index", (seed,), read, mutate=mutate_arrays)
 
 
-def ask(index: LocalIndex, vector: Any) -> None:  # noqa: ANN401 - an array
+def ask(index: CandidateIndex, vector: Any) -> None:  # noqa: ANN401 - an array
     """All that an index is asked for."""
     finite(len(index))
     lemmas = {"deus": 1, "dominus": 2, "gusto": 1}
@@ -148,9 +148,12 @@ def ask(index: LocalIndex, vector: Any) -> None:  # noqa: ANN401 - an array
     for ranking in index.search(requests):
         finite(ranking.scores)
         printable(*ranking.ids)
+    printable(*index.books())
     ids = index.ids()[:5]
     for passage in index.passages(ids):
         printable(passage.id, passage.text, passage.work, passage.reference)
+    for others in index.parallels(ids):
+        printable(*others)
     for field in FIELDS:
         texts = index.texts(field, ids)
         assert len(texts) == len(ids)

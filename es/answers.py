@@ -1,10 +1,20 @@
 """What an answer must look like: its shape is checked before anything is read from it."""
 
-import math
 from collections.abc import Iterable
 from types import UnionType
 
 from allusion_es.core.errors import ServerRefusedError
+
+_MOST = 2**53
+"""Up to here every reader of JSON knows whole numbers exactly."""
+
+_MOST_SCORE = 3.4e38
+"""Scores are numbers of single precision."""
+
+
+class Count(int):
+    """Stands in shapes for a whole number that is not below 0."""
+
 
 Shape = object
 """A type; a list with the shape of each of its values; a tuple with those of all its values; or a
@@ -14,12 +24,13 @@ ACKNOWLEDGED = {"acknowledged": bool}
 NODES = {"nodes": {...: {"version": str}}}
 INDEXES = {...: {"aliases": dict, "mappings": dict, "settings": {"index": dict}}}
 RESOLVED = {"indices": [{"name": str}]}
-SHARDS = {"_shards": {"total": int, "successful": int}}
-COUNT = {"count": int, **SHARDS}
+SHARDS = {"_shards": {"total": Count, "successful": Count}}
+COUNT = {"count": Count, **SHARDS}
 BULK = {"errors": bool, "items": [{"index": {"_id": str, "status": int}}]}
 SEARCHES = {"responses": [dict]}
 SCORED = {"hits": {"hits": [{"sort": (float, str)}]}, **SHARDS}
 NAMED = {"hits": {"hits": [{"sort": (str,)}]}, **SHARDS}
+BUCKETS = {"aggregations": {"books": {"buckets": [{"key": str}]}}, **SHARDS}
 WORDS = {"fields": {"words": (str,)}}
 DOCUMENTS = {"docs": [{"_id": str}]}
 
@@ -90,6 +101,10 @@ def _is(value: object, kind: object) -> bool:
     if isinstance(value, bool):
         return kind is bool
     if kind is float:
-        return isinstance(value, int | float) and math.isfinite(value)
+        return isinstance(value, int | float) and abs(value) <= _MOST_SCORE
+    if kind is Count:
+        return isinstance(value, int) and 0 <= value <= _MOST
+    if kind is int and isinstance(value, int):
+        return abs(value) <= _MOST
     assert isinstance(kind, type | UnionType)
     return isinstance(value, kind)

@@ -1,7 +1,7 @@
 """Answers that are bounded in size and time, and JSON if they say so, whatever a server sends."""
 
 import json
-import time
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,14 +10,12 @@ from typing import Any
 import urllib3
 from elastic_transport import JsonSerializer, NodeConfig, Urllib3HttpNode
 
+from allusion_es.es.reading import read_whole
+
 LARGEST_ANSWER = 256 * 2**20
 """Most bytes of an answer; those to this program's own requests are some megabytes."""
 
-_CHUNK = 1 << 16
-
-
-class TooLargeError(RuntimeError):
-    """A server sends more than any answer can have."""
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class BoundedNode(Urllib3HttpNode):
@@ -32,11 +30,14 @@ class BoundedNode(Urllib3HttpNode):
 
 
 class StrictJson(JsonSerializer):
-    """JSON as it is defined, without the numbers that are none."""
+    """JSON as it is defined, without numbers that are none and characters that are half."""
 
     def json_loads(self, data: bytes) -> Any:  # noqa: ANN401 - what JSON can hold
-        """As its parent, but NaN and Infinity are refused."""
-        return json.loads(data, parse_constant=_refuse)
+        """As its parent, but NaN, Infinity and lone surrogates are refused."""
+        value = json.loads(data, parse_constant=_refuse)
+        if _SURROGATE.search(data):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
 
 
 def _refuse(name: str) -> None:
@@ -61,25 +62,14 @@ def _bounded(
 ) -> _Answer:
     answer = urlopen(method, url, timeout=timeout, preload_content=False, **options)
     try:
-        data = _read(answer, time.monotonic() + timeout)
+        # The oldest urllib3 has no `read1`.
+        data = read_whole(getattr(answer, "read1", answer.read), timeout, LARGEST_ANSWER)
+    except TimeoutError:
+        answer.close()
+        message = "the answer did not end"
+        raise urllib3.exceptions.ReadTimeoutError(None, "", message) from None  # type: ignore[arg-type]
     except BaseException:
         answer.close()
         raise
     answer.release_conn()
     return _Answer(answer.status, answer.headers, data)
-
-
-def _read(answer: urllib3.BaseHTTPResponse, give_up: float) -> bytes:
-    # A whole read would wait anew for each byte of a server that sends them one by one.
-    read = getattr(answer, "read1", answer.read)  # the oldest urllib3 has no other
-    parts: list[bytes] = []
-    size = 0
-    while part := read(_CHUNK):
-        parts.append(part)
-        size += len(part)
-        if size > LARGEST_ANSWER:
-            raise TooLargeError
-        if time.monotonic() > give_up:
-            message = "the answer did not end"
-            raise urllib3.exceptions.ReadTimeoutError(None, "", message)  # type: ignore[arg-type]
-    return b"".join(parts)

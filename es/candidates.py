@@ -21,7 +21,7 @@ from allusion_es.core.errors import (
     ServerUnavailableError,
     UsageError,
 )
-from allusion_es.es.answers import check_answer
+from allusion_es.es.answers import Count, check_answer
 from allusion_es.es.bulk import Document, count_documents, index_documents
 from allusion_es.es.candidate_documents import (
     Candidate,
@@ -43,7 +43,7 @@ MAX_RUN_ID = 200
 """Characters of a run's id."""
 
 _TRIES = 5
-_SUMMARY = {"run_id": str, "time": str, "queries": int, "documents": int, "method": str}
+_SUMMARY = {"run_id": str, "time": str, "queries": Count, "documents": Count, "method": str}
 
 _PROPER = re.compile(rf"{ALIAS}-\d{{14}}-[0-9a-f]{{8}}")
 

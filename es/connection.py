@@ -15,6 +15,7 @@ from allusion_es.es.failures import (
     too_large_failure,
     version_failure,
 )
+from allusion_es.es.reading import TooLargeError
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
@@ -195,8 +196,6 @@ class Server:
         self, method: str, path: str, data: bytes | None, media: str
     ) -> tuple[int, Mapping[str, str], Any]:
         from elastic_transport import TransportError
-
-        from allusion_es.es.bounded import TooLargeError
 
         accept = _JSON if media else _ANY_VERSION
         headers = {"accept": accept, **self._authorization}

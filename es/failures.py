@@ -101,7 +101,7 @@ def is_lock(status: int, body: object) -> bool:
 def too_large_failure(url: str) -> AllusionError:
     """The error for an answer that is larger than any can be."""
     return ServerRefusedError(
-        f"what answers at {url} is not Elasticsearch (its answer has no end); check the URL"
+        f"what answers at {url} sends more than any answer can have; check the URL"
     )
 
 

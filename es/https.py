@@ -15,6 +15,8 @@ from allusion_es.core.errors import (
     UsageError,
 )
 from allusion_es.es.address import Address
+from allusion_es.es.failures import too_large_failure
+from allusion_es.es.reading import TooLargeError, read_whole
 
 _MOST_BYTES = 50_000_000
 
@@ -60,12 +62,13 @@ def exchange(
         path: Below the URL's own path.
         data: The body; none where it is empty.
         headers: All headers but the host's and the length.
-        timeout: Seconds to wait for the server whenever something is awaited.
+        timeout: Seconds to wait for the answer to begin, and then to end.
 
     Raises:
         UsageError: Certificates are given for a URL without TLS, or cannot be read.
         ServerUnavailableError: Nothing answers, or not in time.
-        ServerRefusedError: The certificate is not trusted, or what answers speaks no HTTP.
+        ServerRefusedError: The certificate is not trusted, what answers speaks no HTTP, or its
+            answer has no end.
     """
     parts = urlsplit(address.urls[0])
     connection = _connection(address, parts.hostname or "", parts.port or 0, timeout)
@@ -75,10 +78,12 @@ def exchange(
         connection.request(method, parts.path + path, data or None, headers)
         answer = connection.getresponse()
         media = (answer.getheader("content-type") or "").split(";")[0].strip()
-        body = answer.read(_MOST_BYTES)
+        body = read_whole(answer.read1, timeout, _MOST_BYTES)
         return Reply(answer.status, media, body, answer.getheader("location") or "")
     except (OSError, http.client.HTTPException) as error:
         raise _failure(error, address.shown, timeout) from None
+    except TooLargeError:
+        raise too_large_failure(address.shown) from None
     finally:
         connection.close()
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from allusion_es.core.errors import IndexDamagedError, UsageError
+from allusion_es.corpora.books import BOOKS
 from allusion_es.corpora.passage import Passage
 from allusion_es.es.batches import batches
 from allusion_es.es.bulk import count_documents
@@ -144,6 +145,10 @@ class ElasticsearchIndex:
         while hits := self._lookups.search([ids_body(within, self.max_candidates, found[-1:])])[0]:
             found.extend(hit["sort"][0] for hit in hits)
         return tuple(found)
+
+    def books(self) -> frozenset[str]:
+        """See `CandidateIndex.books`."""
+        return self._lookups.books(most=len(BOOKS))
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
         """See `CandidateIndex.search`.

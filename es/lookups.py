@@ -6,11 +6,13 @@ from typing import Any
 
 from allusion_es.core.errors import IndexMissingError, ServerRefusedError, VerseError
 from allusion_es.es.answers import (
+    BUCKETS,
     DOCUMENTS,
     NAMED,
     SCORED,
     SEARCHES,
     WORDS,
+    Count,
     check_answer,
     strange_answer,
 )
@@ -30,7 +32,7 @@ Fields = Mapping[str, type]
 Term = tuple[int, int, int]
 """Document frequency, collection frequency, most occurrences in one passage."""
 
-_TERM: Fields = {"df": int, "cf": int, "max_tf": int}
+_TERM: Fields = {"df": Count, "cf": Count, "max_tf": Count}
 _NUMBERS = frozenset({"chapter", "verse", "order"})
 _PASSAGE: Fields = {name: int if name in _NUMBERS else str for name in PASSAGE_FIELDS}
 _WORDS: Fields = {"token": str, "lemma": str}
@@ -90,10 +92,7 @@ class Lookups:
         if failure := search_failure(answer, url):
             raise failure
         check_answer(answer, SCORED if "docvalue_fields" in body else NAMED, url)
-        if shortfall := find_shortfall(answer):
-            if self._partial is None:
-                raise shortfall.error(url)
-            self._partial.note(shortfall)
+        self._check_shards(answer)
         hits: list[dict[str, Any]] = answer["hits"]["hits"]
         if len(hits) > body["size"]:
             raise strange_answer(url, f"{len(hits)} hits instead of {body['size']}")
@@ -102,6 +101,12 @@ class Lookups:
                 check_answer(hit, WORDS, url)
                 self._words.put(hit["sort"][1], self._unpacked(hit["fields"]["words"][0]))
         return hits
+
+    def _check_shards(self, answer: dict[str, Any]) -> None:
+        if shortfall := find_shortfall(answer):
+            if self._partial is None:
+                raise shortfall.error(self._server.url)
+            self._partial.note(shortfall)
 
     def _unpacked(self, packed: str) -> tuple[str, str]:
         try:
@@ -127,6 +132,17 @@ class Lookups:
             found[identifier] = (source["token"], source["lemma"])
             self._words.put(identifier, found[identifier])
         return found
+
+    def books(self, most: int) -> frozenset[str]:
+        """The books that passages are of, at most so many; raises as `search` does."""
+        counted = {"books": {"terms": {"field": "book", "size": most}}}
+        with self._open():
+            answer = self._server.request(
+                "POST", f"/{self._proper}/_search", {"size": 0, "aggs": counted}
+            )
+        check_answer(answer, BUCKETS, self._server.url)
+        self._check_shards(answer)
+        return frozenset(each["key"] for each in answer["aggregations"]["books"]["buckets"])
 
     def passages(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """All properties of passages but their words; raises as `words` does."""
@@ -175,9 +191,11 @@ class Lookups:
             documents = answer["docs"]
             if [document["_id"] for document in documents] != list(ids):
                 raise strange_answer(self._server.url, "other documents than were asked for")
-            return [self._source(document, fields) for document in documents]
+            return [self._source(document, fields, may_have) for document in documents]
 
-    def _source(self, document: dict[str, Any], fields: Fields) -> dict[str, Any] | None:
+    def _source(
+        self, document: dict[str, Any], fields: Fields, may_have: Sequence[str]
+    ) -> dict[str, Any] | None:
         if "error" in document:
             kind, reason = reason_of(document)
             if kind == "index_not_found_exception":
@@ -190,8 +208,8 @@ class Lookups:
         if not document["found"]:
             return None
         check_answer(document, {"_source": fields}, self._server.url)
-        source: dict[str, Any] = document["_source"]
-        return source
+        source = document["_source"]
+        return {name: source[name] for name in (*fields, *may_have) if name in source}
 
     @contextmanager
     def _open(self) -> Iterator[None]:

@@ -26,6 +26,9 @@ NGRAM = "ngram"
 PARALLELS = "parallels"
 """The field that holds the ids of passages that say nearly the same."""
 
+_MOST = 1 << 53
+"""More than any collection has of anything."""
+
 KEY = "allusion_es"
 """Where in `_meta` it stands, so that others can keep notes there too."""
 
@@ -138,21 +141,27 @@ class Meta:
         try:
             sizes = {field: content["fields"][field] for field in FIELDS}
             extents = {
-                field: Extent(int(size["passages"]), int(size["words"]))
+                field: Extent(_count(size["passages"]), _count(size["words"]))
                 for field, size in sizes.items()
             }
             return Meta(
                 str(content["name"]),
                 IndexSettings.from_json(content["settings"]),
-                int(content["passages"]),
+                _count(content["passages"]),
                 extents,
                 str(content["terms_index"]),
-                int(content["dimension"]),
+                _count(content["dimension"]),
                 str(content["knn"]),
-                int(content.get("citation_dimension", 0)),
+                _count(content.get("citation_dimension", 0)),
                 frozenset(content.get("more", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise IndexDamagedError(
                 f"the description of index {name!r} on the server is damaged; {rebuild}"
             ) from error
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value < _MOST:
+        raise ValueError("no count")
+    return value

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from allusion_es.core.errors import UsageError
 from allusion_es.es.documents import feature_name, frequency_words
 from allusion_es.es.limits import MAX_WORD
 from allusion_es.es.lookups import Term
@@ -15,6 +16,9 @@ from allusion_es.retrieval.weighting import idf, tfidf_query_weights
 
 _TIES = 100
 """Neighbours asked for beyond those wanted: ties at the end are broken by id, not by chance."""
+
+_MOST_CLAUSES = 100_000
+"""No server takes more in one query, and only hostile ones have words that need as many."""
 
 _LEAST_EXAMINED = 1_000
 """Neighbours that an approximate search looks at in each shard, to miss few."""
@@ -82,8 +86,16 @@ def tfidf_query(
         request: What is searched.
         terms: Statistics of the collection's words among the query's.
         passages: Passages that have at least one word in the field.
+
+    Raises:
+        UsageError: Words occur too often in some passage.
     """
     words = list(request.words)
+    if (parts := sum(terms[word][2] for word in words if word in terms)) > _MOST_CLAUSES:
+        raise UsageError(
+            f"some of the {len(words)} words occur so often in one passage that a search by TfIdf "
+            f"has {parts} parts, more than a server takes; ask for fewer words, or by BM25"
+        )
     df = np.array([terms.get(word, (0, 0, 0))[0] for word in words], dtype=np.int64)
     weights = tfidf_query_weights(request.words, words, idf(df, passages))
     clauses = [

@@ -1,8 +1,8 @@
 """What a candidate index is, in this process or on a server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.analysis import AnalysisSettings
@@ -11,6 +11,8 @@ from allusion_es.language.vectors import WordVectors
 from allusion_es.retrieval.parts import Part
 from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
+
+_LARGEST_K1 = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,22 @@ class IndexSettings:
         return asdict(self)
 
     @staticmethod
-    def from_json(data: dict[str, object]) -> "IndexSettings":
+    def from_json(data: Mapping[str, object]) -> "IndexSettings":
         """The settings that `to_json` wrote.
 
         Raises:
-            KeyError, TypeError: `data` is not what `to_json` writes.
+            KeyError, TypeError, ValueError: `data` is not what `to_json` writes.
         """
-        rest = {key: value for key, value in data.items() if key != "analysis"}
-        analysis = data["analysis"]
-        if not isinstance(analysis, dict):
-            raise TypeError("analysis must be an object")
-        return IndexSettings(analysis=AnalysisSettings.from_json(analysis), **rest)  # type: ignore[arg-type]
+        if not isinstance(data, Mapping) or not isinstance(data["analysis"], Mapping):
+            raise TypeError("settings and their analysis must be objects")
+        analysis = AnalysisSettings.from_json(data["analysis"])
+        rest: dict[str, Any] = {key: value for key, value in data.items() if key != "analysis"}
+        settings = IndexSettings(analysis, **rest)
+        if not isinstance(settings.vectors, str) or not isinstance(settings.citations, str):
+            raise TypeError("names must be text")
+        if not (0 < settings.k1 <= _LARGEST_K1 and 0 <= settings.b <= 1):
+            raise ValueError("k1 or b")
+        return settings
 
 
 class CandidateIndex(Protocol):
@@ -100,6 +107,10 @@ class CandidateIndex(Protocol):
 
     def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
         """Ids of all passages, or of those within some books, sorted."""
+        ...
+
+    def books(self) -> frozenset[str]:
+        """OSIS codes of the books that its passages are of; none outside the Bible."""
         ...
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:

@@ -128,6 +128,10 @@ class LocalIndex:
         places = range(len(self)) if allowed is None else np.flatnonzero(allowed).tolist()
         return tuple(sorted(self._ids[place] for place in places))
 
+    def books(self) -> frozenset[str]:
+        """See `CandidateIndex.books`."""
+        return frozenset(self._layout.facets["book"]) - {""}
+
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
         """See `CandidateIndex.search`."""
         for request in requests:

@@ -42,7 +42,7 @@ class LocalLayout:
         self._checked = CheckedArrays(file)
         self._arrays: dict[str, Array] = {}
         told = self._checked.told
-        self.settings: IndexSettings = told(_settings)
+        self.settings: IndexSettings = told(lambda meta: IndexSettings.from_json(meta["settings"]))
         self.passages: int = told(_passages)
         self.facets: dict[str, list[str]] = told(lambda meta: _facets(meta, facets))
 
@@ -145,15 +145,6 @@ class LocalLayout:
         if name == "expansion.weights":
             return checked.integers(name, (postings,), _FINITE_BITS)
         return checked.integers(name, (postings,), self.passages)
-
-
-def _settings(meta: Mapping[str, Any]) -> IndexSettings:
-    settings = IndexSettings.from_json(meta["settings"])
-    if not isinstance(settings.vectors, str) or not isinstance(settings.citations, str):
-        raise TypeError("names")
-    if not (0 < settings.k1 <= 100 and 0 <= settings.b <= 1):
-        raise ValueError("k1 or b")
-    return settings
 
 
 def _passages(meta: Mapping[str, Any]) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from allusion_es.corpora.books import BOOKS
-from allusion_es.corpora.references import is_verse_id
 from allusion_es.retrieval.index import CandidateIndex
 
 _IDLE = 4
@@ -106,7 +105,7 @@ class Shelf:
 def index_details(index: CandidateIndex) -> dict[str, object]:
     """What a search in an index can be restricted to, with what it can do.
 
-    Books and testaments are those of verse ids; other collections have none.
+    Books are those of the Bible; other collections have none.
 
     Example:
         >>> from allusion_es.retrieval.memory import index_texts
@@ -114,7 +113,7 @@ def index_details(index: CandidateIndex) -> dict[str, object]:
         >>> details["books"]
         [{'id': 'Ps', 'label': 'Ps', 'name': 'Psalmi', 'testament': 'ot'}]
     """
-    there = {name.partition(".")[0] for name in index.ids() if is_verse_id(name)}
+    there = index.books()
     books = [
         {"id": b.osis, "label": b.abbreviation, "name": b.names[0], "testament": b.testament}
         for b in BOOKS

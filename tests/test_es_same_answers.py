@@ -134,6 +134,12 @@ def test_citations(
     assert np.mean(shared) >= 0.95
 
 
+def test_books(remote: ElasticsearchIndex, vulgate_index: LocalIndex) -> None:
+    books = remote.books()
+    assert books == vulgate_index.books()
+    assert books == {name.partition(".")[0] for name in vulgate_index.ids()}
+
+
 def test_parallels(
     remote: ElasticsearchIndex, vulgate_index: LocalIndex, vulgate_passages: Sequence[Passage]
 ) -> None:

@@ -21,7 +21,7 @@ READERS = (
     "passages", "source", "tei", "vulgate", "gold", "qrels", "run", "references", "spans",
     "queries", "ranker", "index", "citations", "translations", "expansion", "run-cache",
     "dictionary", "checkpoint", "vectors", "wordnet", "store", "journal", "cross-references",
-    "archive", "manifest", "query",
+    "archive", "manifest", "query", "server",
 )  # fmt: skip
 Rows = dict[str, dict[str, str]]
 

@@ -102,6 +102,6 @@ def test_characters_beyond_the_first_plane_are_json() -> None:
 
 def test_words_that_need_too_many_parts_are_not_asked_for() -> None:
     request = SearchRequest("tfidf", "lemma", size=1, words={"deus": 1, "homo": 1})
-    with pytest.raises(UsageError, match="so often in one passage .* has 100001 parts"):
+    with pytest.raises(UsageError, match=r"so often in one passage .* has 100001 parts"):
         tfidf_query(request, {"deus": (1, 9, 100_000), "homo": (1, 1, 1)}, 5)
     assert tfidf_query(request, {"deus": (1, 9, 9), "homo": (1, 1, 1)}, 5)

@@ -1,5 +1,6 @@
 """Fixtures that many tests share: the real Vulgate, its index, the command line."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
 from allusion_es.corpora.packages import DATA_FILES, VULGATE, fetch
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.vulgate import read_vulgate
-from allusion_es.retrieval.library import Library
+from allusion_es.retrieval.library import VULGATE_NAME, Library
 from allusion_es.retrieval.local import LocalIndex
 
 # The same examples every time; `HYPOTHESIS_PROFILE=random` looks for new ones.
@@ -30,6 +31,30 @@ pytest_plugins = [
     "es_fixtures",
     "serve_fixtures",
 ]
+
+# Several processes end at about the same time if what takes long is begun first.
+LONGEST = (
+    "test_es_same_answers.py",
+    "test_fuzz.py",
+    "test_readme.py",
+    "test_cli.py",
+    "test_es_cluster.py",
+    "test_faults.py",
+    "test_scan_command.py",
+    "test_cli_es.py",
+    "test_evaluate_command.py",
+    "test_scale_queries.py",
+    "test_learn_command.py",
+    "test_scan_input.py",
+    "test_es_index.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
+
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -62,8 +87,21 @@ def vulgate_passages(data_folder: Path) -> tuple[Passage, ...]:
 
 
 @pytest.fixture(scope="session")
-def vulgate_index(library: Library) -> LocalIndex:
-    return library.open()
+def vulgate_index(library: Library, tmp_path_factory: pytest.TempPathFactory) -> LocalIndex:
+    """The Vulgate's index, as the program builds it; once for all processes of the tests."""
+    built = library.path(VULGATE_NAME)
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return library.open()
+    shared = tmp_path_factory.getbasetemp().parent / built.name
+    with shared.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists() and shared.exists():
+            built.parent.mkdir(exist_ok=True)
+            built.hardlink_to(shared)
+        index = library.open()
+        if not shared.exists():
+            shared.hardlink_to(built)
+    return index
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +119,7 @@ def run() -> Run:
             input=data,
             capture_output=True,
             env={**os.environ, **environment},
-            timeout=120,
+            timeout=300,
         )
         return subprocess.CompletedProcess(
             done.args, done.returncode, done.stdout.decode(), done.stderr.decode()

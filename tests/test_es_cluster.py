@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Run
-from elasticsearch_server import CannotRunError, Cluster, Node, running_cluster
+from elasticsearch_server import SHORT_LIVED, CannotRunError, Cluster, Node, running_cluster
 from es_fixtures import REQUIRED
 
 from allusion_es.core.errors import (
@@ -44,7 +44,7 @@ def passages(count: int = 500) -> list[AnalysedPassage]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     try:
-        with running_cluster(8, 3) as cluster:
+        with running_cluster(8, 3, SHORT_LIVED) as cluster:
             yield cluster
     except CannotRunError as reason:
         if REQUIRED:

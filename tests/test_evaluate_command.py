@@ -151,7 +151,7 @@ def test_tables(
     }
     best = [row for row in rows if row["method"] == "soft-cosine" and row["group"] == "all"]
     # A thousand verses are too few to learn good vectors from.
-    learned = [row for row in best if row["model"] == "SC_w2v"]
+    learned = [row for row in best if row.get("model") == "SC_w2v"]
     assert len(learned) == (2 if table == "table3" else 0)
     for row in best:
         if row not in learned and row.get("window", "manual") == "manual":

@@ -3,20 +3,21 @@
 import json
 import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 from elastic_transport import ConnectionError as NoAnswer
 from fuzz_mutate import mutate_json_lines, mutate_value
-from fuzz_reader import Files, Reader
+from fuzz_reader import Files, Reader, finite, printable
 from fuzz_saved import ask, little_index
 
 from allusion_es.es import connection
 from allusion_es.es.address import find_address
 from allusion_es.es.bounded import StrictJson
+from allusion_es.es.candidates import ALIAS, KEY, RunSummary, list_runs
 from allusion_es.es.catalogue import alias_of, list_indices, terms_of
 from allusion_es.es.connection import Server
 from allusion_es.es.documents import pack_words
@@ -34,7 +35,7 @@ _SHARDS = {"total": 3, "successful": 3, "skipped": 0, "failed": 0}
 
 
 class TrueServer:
-    """Answers what `open_index` and an open index ask, from an index in this process.
+    """Answers what lists, `open_index` and an open index ask, from an index in this process.
 
     Its scores are none: they only fall.
     """
@@ -61,6 +62,15 @@ class TrueServer:
             return {"docs": [{"_id": name, **known(name)} for name in lines[0]["ids"]]}
         if path.endswith("/_count"):
             return {"count": len(self._index), "_shards": _SHARDS}
+        if path.startswith(f"/{ALIAS}"):
+            run = RunSummary("r", "2026-01-31T12:00:00.000Z", 1, 2, "bm25")
+            return {
+                f"{ALIAS}-20260131120000-1a2b3c4d": {
+                    "aliases": {ALIAS: {}},
+                    "mappings": {"_meta": {KEY: asdict(run)}},
+                    "settings": {"index": {"creation_date": "1769860800000"}},
+                }
+            }
         settings = {"index": {"max_result_window": "10000"}}
         mappings = {"_meta": self._meta().to_json()}
         aliases: dict[str, Any] = {alias_of(_NAME): {}}
@@ -152,7 +162,7 @@ def _elsewhere(value: Any, rng: Random) -> Any:  # noqa: ANN401 - any JSON
 
 
 def server_reader() -> Reader:
-    """Opens an index on a server, and asks it all that an index is asked."""
+    """Lists what is on a server, opens an index there, and asks it all that an index is asked."""
     folder = Path(tempfile.mkdtemp())
     local = little_index(folder)
     assert local.citations is not None
@@ -164,8 +174,11 @@ def server_reader() -> Reader:
 
     def read(transport: TrueServer | Replay, allowed: bool) -> None:
         server._client = SimpleNamespace(transport=transport)  # type: ignore[assignment]
-        for each in list_indices(server):
-            assert np.isfinite(each.passages)
+        for index in list_indices(server):
+            finite(index.passages)
+        for run in list_runs(server):
+            finite(run.queries, run.documents)
+            printable(run.run_id, run.time, run.method)
         assert vectors is not None
         partial = Partial() if allowed else None
         ask(open_index(server, _NAME, lambda: vectors, lambda _: citations, partial), vector)

@@ -1,7 +1,7 @@
 """Queries and scans on a cluster of three nodes for a long time: errors, wrong answers, memory.
 
     python benchmarks/soak.py [--minutes 30] [--clients 2] [--pause 1] [--kill-every SECONDS]
-        [--verses N] [--report SECONDS]
+        [--verses N] [--queries N] [--rounds N] [--report SECONDS]
 
 Starts the cluster on loopback, indexes the Vulgate (or its first N verses) in three shards with
 one replica, and lets the clients, each a process of its own, ask the same queries (fused and
@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import itertools
 import json
+import math
 import random
 import subprocess
 import sys
@@ -44,7 +45,6 @@ from allusion_es.retrieval.types import Query
 from allusion_es.scanning.scanner import Scanner
 
 NAME = "soak"
-QUERIES = 20
 _SEED = 11
 
 
@@ -77,11 +77,11 @@ def megabytes(process: int) -> float:
     return next((int(line.split()[1]) / 1024 for line in lines), 0.0)
 
 
-def work_of(folder: Path, number: int) -> tuple[list[Query], Path]:
+def work_of(folder: Path, number: int, queries: int) -> tuple[list[Query], Path]:
     """Queries (verses that have lost some of their words) and a text to scan."""
     chance = random.Random(_SEED + number)
     verses = [passage.text for passage in Library(folder).vulgate()]
-    chosen = chance.sample(verses, QUERIES)
+    chosen = chance.sample(verses, queries)
     texts = [" ".join(word for word in text.split() if chance.random() < 0.7) for text in chosen]
     path = folder / f"sermo-{number}.txt"
     path.write_text("\n\n".join(f"Dicit scriptura: {text} Et iterum." for text in texts), "utf-8")
@@ -95,14 +95,17 @@ class Client:
         server: The cluster.
         number: Chooses what is asked.
         folder: The data folder.
+        queries: How many queries it asks.
         pause: Seconds to rest after each answer.
     """
 
-    def __init__(self, server: Server, number: int, folder: Path, pause: float) -> None:
+    def __init__(
+        self, server: Server, number: int, folder: Path, queries: int, pause: float
+    ) -> None:
         self.count = Count()
         self._server = server
         self._library = Library(folder)
-        self._queries, path = work_of(folder, number)
+        self._queries, path = work_of(folder, number, queries)
         self._source = read_source(path)
         self._pause = pause
         self._first: dict[tuple[str, str], str] = {}
@@ -146,10 +149,10 @@ def scanned(index: ElasticsearchIndex, source: SourceText) -> str:
     return "\n".join(json_line(source, found) for found in Scanner(index).scan(source))
 
 
-def run_client(urls: str, folder: Path, number: int, pause: float) -> None:
+def run_client(options: argparse.Namespace) -> None:
     """Go round until the process is ended, and print the counts after each round."""
-    with Server.connect(urls, wait=60) as server:
-        client = Client(server, number, folder, pause)
+    with Server.connect(options.client, wait=60) as server:
+        client = Client(server, options.number, options.data, options.queries, options.pause)
         while True:
             client.round()
             print(json.dumps(asdict(client.count)), flush=True)
@@ -232,30 +235,31 @@ def report(clients: Sequence[Watched], cluster: Cluster, seconds: float, kills: 
 
 
 def soak(options: argparse.Namespace) -> Count:
-    """Run it; gives the sum of all clients."""
-    kills = 0
+    """Start a cluster, and load it; gives the sum of all clients."""
+    with running_cluster(8, 3) as cluster:
+        return load(cluster, options)
+
+
+def load(cluster: Cluster, options: argparse.Namespace) -> Count:
+    """Index on a cluster, and load it for so long or so many rounds; the sum of all clients."""
+    kills, urls = 0, ",".join(cluster.urls)
     with (
         tempfile.TemporaryDirectory() as name,
-        running_cluster(8, 3) as cluster,
-        Server.connect(",".join(cluster.urls), wait=60) as server,
+        Server.connect(urls, wait=60) as server,
         contextlib.ExitStack() as stack,
     ):
         folder = Path(name)
         (folder / "data").symlink_to(Library().folder.resolve() / "data")
         build(server, folder, options.verses)
-        arguments = [__file__, "--data", name, "--pause", str(options.pause), "--client"]
-        clients = [
-            Watched([*arguments, ",".join(cluster.urls), "--number", str(number)])
-            for number in range(options.clients)
-        ]
+        clients = [_client(urls, folder, number, options) for number in range(options.clients)]
         for each in clients:
             stack.callback(each.end)
         start = time.monotonic()
         due = killing = start
-        while time.monotonic() < start + 60 * options.minutes:
+        while time.monotonic() < start + 60 * options.minutes and not _all(clients, options.rounds):
             time.sleep(min(1.0, options.report))
             now = time.monotonic()
-            if options.kill_every and now > killing + options.kill_every and _all(clients):
+            if options.kill_every and now > killing + options.kill_every and _all(clients, 1):
                 kill_and_restart(cluster, server, kills)
                 kills, killing = kills + 1, time.monotonic()
             if now > due + options.report:
@@ -269,9 +273,14 @@ def soak(options: argparse.Namespace) -> Count:
     return total
 
 
-def _all(clients: Sequence[Watched]) -> bool:
-    """Whether each has gone round once, so that it has something to compare with."""
-    return all(each.count.rounds for each in clients)
+def _client(urls: str, folder: Path, number: int, options: argparse.Namespace) -> Watched:
+    arguments = [__file__, "--client", urls, "--data", str(folder), "--number", str(number)]
+    return Watched([*arguments, "--queries", str(options.queries), "--pause", str(options.pause)])
+
+
+def _all(clients: Sequence[Watched], rounds: float) -> bool:
+    """Whether each has gone round so often; after the first, it has something to compare with."""
+    return all(each.count.rounds >= rounds for each in clients)
 
 
 def main() -> int:
@@ -281,13 +290,15 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=1.0, help="seconds after each answer")
     parser.add_argument("--kill-every", type=float, default=0, help="seconds; 0 for never")
     parser.add_argument("--verses", type=int, default=0, help="0 for all")
+    parser.add_argument("--queries", type=int, default=20, help="of each client and method")
+    parser.add_argument("--rounds", type=float, default=math.inf, help="of each client, at most")
     parser.add_argument("--report", type=float, default=60, help="seconds")
     parser.add_argument("--client", help=argparse.SUPPRESS)
     parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
-        run_client(options.client, options.data, options.number, options.pause)
+        run_client(options)
     total = soak(options)
     return 1 if total.errors or total.wrong or not total.answers else 0
 

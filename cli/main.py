@@ -31,6 +31,7 @@ from allusion_es.cli import (
     serve,
 )
 from allusion_es.core.errors import AllusionError, StorageError, UsageError
+from allusion_es.core.processes import use_one_thread
 
 app = typer.Typer(
     name="allusion-es",
@@ -160,6 +161,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """The console script."""
+    use_one_thread()
     for number in _STOPS:
         if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has it ignored
             signal.signal(number, _stop)

@@ -15,6 +15,9 @@ from typing import Any, TypeVar
 
 from allusion_es.core.errors import AllusionError
 
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""How many threads linear algebra uses; read when numpy and scipy are loaded."""
+
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -23,6 +26,17 @@ _AHEAD = 4
 
 _FEW = 2
 """So many pieces take no longer in this process than others take to start."""
+
+
+def use_one_thread() -> None:
+    """Let linear algebra use one thread, unless the environment says otherwise.
+
+    More threads add up numbers in another order, so that last digits would depend on how many
+    processors a machine has; and for matrices as small as a query's they cost twice the processor
+    time for next to nothing. It must be called before numpy is loaded, or has no effect.
+    """
+    for name in _THREADS:
+        os.environ.setdefault(name, "1")
 
 
 def in_order(
@@ -71,8 +85,8 @@ def in_processes(
     """
     remaining = iter(pieces)
     with (
-        # One thread each: processes that each use all processors slow each other down.
-        _environment("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+        # Processes that each use all processors slow each other down.
+        _environment(*_THREADS),
         ProcessPoolExecutor(
             workers, multiprocessing.get_context("spawn"), _start, (start,)
         ) as pool,

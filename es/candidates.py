@@ -250,9 +250,10 @@ def _find_all(server: Server) -> list[_Found]:
     for proper, description in sorted(describe_indexes(server, f"{ALIAS}-*").items()):
         if _PROPER.fullmatch(proper):
             created = Found(proper, proper, description).setting("creation_date", 0)
-            meta = description["mappings"].get("_meta", {}).get(KEY)
+            meta = description["mappings"].get("_meta")
+            summary = _summary(meta.get(KEY) if isinstance(meta, dict) else None, server.url)
             current = ALIAS in description["aliases"]
-            found.append(_Found(proper, current, created, _summary(meta, server.url)))
+            found.append(_Found(proper, current, created, summary))
     return found
 
 

@@ -1,10 +1,14 @@
 """The same input gives the same bytes: whatever the hash seed, however many processes."""
 
+import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from conftest import Run
+
+from allusion_es.corpora.passage import Passage
 
 TABLE = (
     "id\ttext\n"
@@ -80,3 +84,19 @@ def test_results_are_the_same_to_the_byte(run: Run, folder: Path, command: str) 
         outputs.add((done.stdout, *(each.read_bytes() for each in sorted(out.rglob("*.html")))))
     assert len(outputs) == 1
     assert sum(map(len, next(iter(outputs)))) > 100
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux counts so")
+def test_the_number_of_processors_changes_no_digit(
+    run: Run, vulgate_index: object, vulgate_passages: Sequence[Passage]
+) -> None:
+    stdin = "\n".join(passage.text for passage in vulgate_passages[11::2000])
+    every = os.sched_getaffinity(0)
+    many = run("query", "-", "--format", "json", stdin=stdin)
+    assert many.returncode == 0, many.stderr
+    os.sched_setaffinity(0, {min(every)})
+    try:
+        one = run("query", "-", "--format", "json", stdin=stdin)
+    finally:
+        os.sched_setaffinity(0, every)
+    assert one.stdout == many.stdout

@@ -30,6 +30,7 @@ from allusion_es.retrieval.types import FIELDS
 
 _NAME = "little"
 _PROPER = f"{alias_of(_NAME)}-20260131120000-1a2b3c4d"
+_RUN = f"{ALIAS}-20260131120000-1a2b3c4d"
 _HEADERS = {"x-elastic-product": "Elasticsearch", "content-type": "application/json"}
 _SHARDS = {"total": 3, "successful": 3, "skipped": 0, "failed": 0}
 
@@ -64,17 +65,9 @@ class TrueServer:
             return {"count": len(self._index), "_shards": _SHARDS}
         if path.startswith(f"/{ALIAS}"):
             run = RunSummary("r", "2026-01-31T12:00:00.000Z", 1, 2, "bm25")
-            return {
-                f"{ALIAS}-20260131120000-1a2b3c4d": {
-                    "aliases": {ALIAS: {}},
-                    "mappings": {"_meta": {KEY: asdict(run)}},
-                    "settings": {"index": {"creation_date": "1769860800000"}},
-                }
-            }
-        settings = {"index": {"max_result_window": "10000"}}
-        mappings = {"_meta": self._meta().to_json()}
-        aliases: dict[str, Any] = {alias_of(_NAME): {}}
-        return {_PROPER: {"aliases": aliases, "mappings": mappings, "settings": settings}}
+            return _described(_RUN, ALIAS, {KEY: asdict(run)}, creation_date="1769860800000")
+        meta = self._meta().to_json()
+        return _described(_PROPER, alias_of(_NAME), meta, max_result_window="10000")
 
     def _meta(self) -> Meta:
         index = self._index
@@ -114,6 +107,12 @@ class TrueServer:
         statistics = self._index.statistics("lemma" if field == "lemma" else "token", [word])
         df, cf = int(statistics.df[0]), int(statistics.cf[0])
         return {"found": df > 0, "_source": {"df": df, "cf": cf, "max_tf": 1}}
+
+
+def _described(proper: str, alias: str, meta: dict[str, Any], **settings: str) -> dict[str, Any]:
+    """How a server describes an index."""
+    mappings, aliases = {"_meta": meta}, {alias: dict[str, Any]()}
+    return {proper: {"aliases": aliases, "mappings": mappings, "settings": {"index": settings}}}
 
 
 class Replay:

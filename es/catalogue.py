@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError, ServerRefusedError
-from allusion_es.es.answers import INDEXES, RESOLVED, check_answer, strange_answer
+from allusion_es.es.answers import INDEXES, RESOLVED, Count, check_answer, strange_answer
 from allusion_es.es.connection import Server
-from allusion_es.es.meta import Meta
+from allusion_es.es.meta import KEY, Meta
 from allusion_es.retrieval.names import check_name
 
 _PREFIX = "allusion-"
@@ -95,8 +95,17 @@ def find_all(server: Server, name: str | None = None) -> list[Found]:
     for proper, description in sorted(describe_indexes(server, pattern).items()):
         match = _PROPER.fullmatch(proper)
         if match and name in (None, match["name"]):
-            found.append(Found(match["name"], proper, description))
+            found.append(_found(server, match["name"], proper, description))
     return found
+
+
+def _found(server: Server, name: str, proper: str, description: dict[str, Any]) -> Found:
+    """An index, unless its format is no number: that is no other format, but no true answer."""
+    meta = description["mappings"].get("_meta")
+    content = meta.get(KEY) if isinstance(meta, dict) else None
+    if isinstance(content, dict) and "format" in content:
+        check_answer(content, {"format": Count}, server.url)
+    return Found(name, proper, description)
 
 
 def describe_indexes(server: Server, pattern: str) -> dict[str, Any]:
@@ -138,7 +147,7 @@ def find_current(server: Server, name: str) -> Found:
     check_answer(answer, INDEXES, server.url)
     for proper, description in answer.items():
         if alias_of(name) in description["aliases"]:
-            return Found(name, proper, description)
+            return _found(server, name, proper, description)
     names = [found.name for found in find_all(server) if is_current(found)]
     known = f"it has {', '.join(names)}" if names else "it has none"
     raise IndexMissingError(

@@ -65,7 +65,10 @@ class Store:
         if create_missing:
             create(path)
         with self._reading() as database:
-            (self.identifier,) = database.execute("SELECT identifier FROM store").fetchone()
+            rows = database.execute("SELECT identifier FROM store").fetchall()
+        with reading_rows(path):
+            ((identifier,),) = rows
+            self.identifier = text_of(identifier)
 
     def add(self, instances: Sequence[Instance]) -> None:
         """Take instances in; those that are there already stay, with their annotations.
@@ -210,15 +213,21 @@ def spans(path: Path) -> list[SpanAnnotation]:
     """
     store = Store(path)
     known = {instance.id: instance for instance in store.instances()}
-    return [
-        SpanAnnotation(
-            instance,
-            who,
-            mark.start,
-            mark.end,
-            mark.doubt,
-            known[instance].link.type,
-            tokens=len(known[instance].words),
-        )
-        for instance, who, mark in store.marks()
-    ]
+    marks = store.marks()
+    with reading_rows(path):
+        return [_span(known[instance], who, mark) for instance, who, mark in marks]
+
+
+def _span(instance: Instance, annotator: str, mark: Mark) -> SpanAnnotation:
+    tokens = len(instance.words)
+    if mark.end is not None and mark.end > tokens:
+        raise ValueError(f"a span of {instance.id!r:.60} ends beyond its last word")
+    return SpanAnnotation(
+        instance.id,
+        annotator,
+        mark.start,
+        mark.end,
+        mark.doubt,
+        instance.link.type,
+        tokens=tokens,
+    )

@@ -37,7 +37,7 @@ def reading_rows(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise InputError(
             f"{path}: damaged, a row is not what was written there; restore a copy"
         ) from error
@@ -121,6 +121,10 @@ def _checked(mark: Mark) -> Mark:
     places = (mark.start, mark.end)
     if not all(place is None or type(place) is int for place in places):
         raise TypeError("start or end")
+    if (mark.start is None) != (mark.end is None):
+        raise ValueError("start without end, or end without start")
+    if mark.start is not None and mark.end is not None and not 0 <= mark.start < mark.end:
+        raise ValueError("start and end hold no word")
     if type(mark.doubt) is not bool or type(mark.skipped) is not bool:
         raise TypeError("doubt or skipped")
     text_of(mark.comment)

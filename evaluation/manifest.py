@@ -158,6 +158,7 @@ def read_manifest(path: Path) -> Manifest:
     """
     try:
         record = json.loads(read_text(path))
+        json.dumps(record, ensure_ascii=False).encode()  # half a character cannot be printed
         if record["format"] != FORMAT:
             raise ValueError(f"format {record['format']!r:.40}")
         tables = {name: dict(record[name].items()) for name in ("options", "index")}

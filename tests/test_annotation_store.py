@@ -288,3 +288,27 @@ def test_several_processes_use_one_store(tmp_path: Path) -> None:
     for number in range(4):
         mine = [change for change in store.history() if change.annotator == f"anna-{number}"]
         assert [change.key for change in mine] == [f"k{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM store",
+        "UPDATE store SET identifier = x'ff'",
+        "UPDATE annotation SET start = 5, end = 5",
+        "UPDATE annotation SET start = -1",
+        "UPDATE annotation SET end = NULL",
+        "UPDATE annotation SET end = 10000",
+        "UPDATE instance SET link = replace(link, 'b-0', 'b-9')",
+    ],
+)
+def test_what_was_never_written_is_refused(tmp_path: Path, damage: str) -> None:
+    store = new_store(tmp_path)
+    store.save("b-0", "anna", Mark(5, 6), "k1")
+    assert len(spans(store.path)) == 1
+    with sqlite3.connect(store.path) as database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        assert database.execute(damage).rowcount > 0
+    database.close()
+    with pytest.raises(InputError, match=r"spans\.sqlite: damaged"):
+        spans(store.path)

@@ -136,3 +136,11 @@ def test_a_hostile_manifest_is_read_or_refused(
         assert record["format"] == FORMAT
     except InputError as error:
         assert "not a manifest" in str(error)  # noqa: PT017 - either is right
+
+
+def test_half_a_character_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    write_manifest(path, Manifest({}, {}, {}, versions()))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "inputs": {"\ud800": "0"}}))
+    with pytest.raises(InputError, match="not a manifest"):
+        read_manifest(path)

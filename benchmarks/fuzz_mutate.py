@@ -1,6 +1,7 @@
 """Making hostile inputs out of valid ones: bytes, texts, and files of arrays."""
 
 import json
+import math
 import struct
 import zlib
 from collections.abc import Callable
@@ -166,7 +167,7 @@ def _is_sound(entry: Any, size: int) -> bool:  # noqa: ANN401 - any JSON
     if not isinstance(entry, dict) or entry.get("type") not in _TYPES:
         return False
     try:
-        count = int(np.prod(entry["shape"]))
+        count = int(math.prod(entry["shape"]))
         end = entry["offset"] + count * np.dtype(entry["type"]).itemsize
         return count > 0 and 0 <= entry["offset"] < end <= size
     except (KeyError, TypeError, ValueError, OverflowError):

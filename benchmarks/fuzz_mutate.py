@@ -166,6 +166,8 @@ def _change_arrays(
 def _is_sound(entry: Any, size: int) -> bool:  # noqa: ANN401 - any JSON
     if not isinstance(entry, dict) or entry.get("type") not in _TYPES:
         return False
+    if not isinstance(entry.get("shape"), list):
+        return False
     try:
         count = int(math.prod(entry["shape"]))
         end = entry["offset"] + count * np.dtype(entry["type"]).itemsize

@@ -183,6 +183,8 @@ class Watched:
         self.process.kill()
         self.process.wait()
         self._thread.join()
+        if self.process.stdout:
+            self.process.stdout.close()
 
 
 def build(server: Server, folder: Path, verses: int) -> None:

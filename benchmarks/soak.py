@@ -35,6 +35,7 @@ from allusion_es.core.errors import AllusionError
 from allusion_es.corpora.findings import json_line
 from allusion_es.corpora.source import SourceText, read_source
 from allusion_es.es.build import build_es_index
+from allusion_es.es.catalogue import delete_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
 from allusion_es.reports.answer_lines import answer_json
@@ -253,6 +254,7 @@ def load(cluster: Cluster, options: argparse.Namespace) -> Count:
         folder = Path(name)
         (folder / "data").symlink_to(Library().folder.resolve() / "data")
         build(server, folder, options.verses)
+        stack.callback(delete_index, server, NAME)
         clients = [_client(urls, folder, number, options) for number in range(options.clients)]
         for each in clients:
             stack.callback(each.end)

@@ -105,13 +105,13 @@ class Shelf:
 def index_details(index: CandidateIndex) -> dict[str, object]:
     """What a search in an index can be restricted to, with what it can do.
 
-    Books are those of the Bible; other collections have none.
+    Books are those that its passages name; collections outside the Bible have none.
 
     Example:
         >>> from allusion_es.retrieval.memory import index_texts
         >>> details = index_details(index_texts({"Ps.1.1": "Beatus vir"}))
-        >>> details["books"]
-        [{'id': 'Ps', 'label': 'Ps', 'name': 'Psalmi', 'testament': 'ot'}]
+        >>> details["passages"], details["books"]
+        (1, [])
     """
     there = index.books()
     books = [

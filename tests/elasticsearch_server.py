@@ -17,7 +17,7 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,8 +27,6 @@ from platformdirs import user_cache_path
 VERSIONS = {8: "8.19.20", 9: "9.5.3"}
 JAVA_NEEDED = {8: 17, 9: 21}
 START_SECONDS = 120
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
-"""Options of Java for a server of a few minutes: compiling thoroughly would take most of them."""
 
 _SOURCE = Path(__file__).parent / "java" / "StartNode.java"
 _LOG = "server.log"
@@ -227,22 +225,13 @@ def running_server(major: int, **settings: str) -> Iterator[str]:
 
 
 @contextmanager
-def running_cluster(
-    major: int, nodes: int, options: Sequence[str] = (), **settings: str
-) -> Iterator[Cluster]:
-    """A cluster of so many nodes; see `running_server`.
-
-    Args:
-        major: 8 or 9.
-        nodes: How many.
-        options: More options of Java, such as `SHORT_LIVED`.
-        settings: Lines for `elasticsearch.yml`.
-    """
+def running_cluster(major: int, nodes: int, **settings: str) -> Iterator[Cluster]:
+    """A cluster of so many nodes; see `running_server`."""
     home = installed(major)
     cluster = Cluster()
     with ExitStack() as stack:
         for number in range(1, nodes + 1):
-            node = _running_node(home, major, number, cluster, settings, options)
+            node = _running_node(home, major, number, cluster, settings)
             cluster.nodes.append(stack.enter_context(node))
         yield cluster
 
@@ -254,12 +243,11 @@ def _running_node(
     number: int,
     cluster: Cluster,
     settings: dict[str, str],
-    options: Sequence[str],
 ) -> Iterator[Node]:
     folder = Path(tempfile.mkdtemp(prefix=f"allusion-es-server{major}-"))
     _write_config(folder, number, [node.transport for node in cluster.nodes], settings)
     failed = True
-    command = _command(home, major, folder, number, options)
+    command = _command(home, major, folder, number)
     node = Node("", "", _started(command, folder), folder, command)
     try:
         node.url, node.transport = _wait_for_ports(folder, node.process)
@@ -310,9 +298,9 @@ def _write_config(folder: Path, number: int, seeds: list[str], settings: dict[st
     (config / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
 
 
-def _command(home: Path, major: int, folder: Path, number: int, more: Sequence[str]) -> list[str]:
+def _command(home: Path, major: int, folder: Path, number: int) -> list[str]:
     java = str(java_home(major) / "bin" / "java")
-    options = ["-Xms512m", "-Xmx512m", f"-Djava.io.tmpdir={folder}", "-XX:+UseG1GC", *more]
+    options = ["-Xms512m", "-Xmx512m", f"-Djava.io.tmpdir={folder}", "-XX:+UseG1GC"]
     if major >= 9:
         options += ["--add-modules", "jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
     classes = f"{home / 'classes'}{os.pathsep}{home / 'lib'}/*"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from elasticsearch_server import SHORT_LIVED, VERSIONS, CannotRunError, Cluster, running_cluster
+from elasticsearch_server import VERSIONS, CannotRunError, Cluster, running_cluster
 
 from allusion_es.es.connection import Server
 
@@ -24,7 +24,7 @@ def start_server(request: pytest.FixtureRequest) -> Iterator[StartServer]:
         def start(major: int) -> str:
             if major not in clusters:
                 try:
-                    clusters[major] = stack.enter_context(running_cluster(major, 1, SHORT_LIVED))
+                    clusters[major] = stack.enter_context(running_cluster(major, 1))
                 except CannotRunError as reason:
                     if REQUIRED:
                         pytest.fail(f"ALLUSION_REQUIRE_ES=1, but {reason}")

@@ -1,17 +1,14 @@
 """A cluster of three nodes, one of which dies: the whole answer, an error, or what is asked for."""
 
 import json
-import sys
 import threading
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Run
-from elasticsearch_server import SHORT_LIVED, CannotRunError, Cluster, Node, running_cluster
+from elasticsearch_server import CannotRunError, Cluster, Node, running_cluster
 from es_fixtures import REQUIRED
 
 from allusion_es.core.errors import (
@@ -31,10 +28,6 @@ from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.types import Ranking, SearchRequest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
-import soak
-
 SETTINGS = IndexSettings(Analyser().settings)
 REQUEST = SearchRequest("bm25", "token", 500, {"deus": 1, "uerbum": 1})
 GONE = (ServerRefusedError, ServerUnavailableError)
@@ -51,7 +44,7 @@ def passages(count: int = 500) -> list[AnalysedPassage]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     try:
-        with running_cluster(8, 3, SHORT_LIVED) as cluster:
+        with running_cluster(8, 3) as cluster:
             yield cluster
     except CannotRunError as reason:
         if REQUIRED:
@@ -63,15 +56,6 @@ def cluster() -> Iterator[Cluster]:
 def server(cluster: Cluster) -> Iterator[Server]:
     with Server.connect(",".join(cluster.urls)) as server:
         yield server
-
-
-def test_two_clients_for_some_rounds(cluster: Cluster) -> None:
-    options = {"minutes": 5, "rounds": 2, "clients": 2, "queries": 4, "pause": 0, "verses": 300}
-    total = soak.load(cluster, Namespace(**options, kill_every=0, report=60))
-    assert (total.errors, total.wrong) == (0, 0)
-    # Each has asked 4 queries in two ways and scanned a text, and then again.
-    assert total.rounds >= 4
-    assert total.answers >= 2 * 2 * (2 * 4 + 1)
 
 
 def wait_for(server: Server, nodes: int, status: str = "") -> None:

@@ -35,7 +35,6 @@ from allusion_es.core.errors import AllusionError
 from allusion_es.corpora.findings import json_line
 from allusion_es.corpora.source import SourceText, read_source
 from allusion_es.es.build import build_es_index
-from allusion_es.es.catalogue import delete_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
 from allusion_es.reports.answer_lines import answer_json
@@ -238,23 +237,17 @@ def report(clients: Sequence[Watched], cluster: Cluster, seconds: float, kills: 
 
 
 def soak(options: argparse.Namespace) -> Count:
-    """Start a cluster, and load it; gives the sum of all clients."""
-    with running_cluster(8, 3) as cluster:
-        return load(cluster, options)
-
-
-def load(cluster: Cluster, options: argparse.Namespace) -> Count:
-    """Index on a cluster, and load it for so long or so many rounds; the sum of all clients."""
-    kills, urls = 0, ",".join(cluster.urls)
+    """Load a cluster for so long or so many rounds; gives the sum of all clients."""
+    kills = 0
     with (
         tempfile.TemporaryDirectory() as name,
-        Server.connect(urls, wait=60) as server,
+        running_cluster(8, 3) as cluster,
+        Server.connect(",".join(cluster.urls), wait=60) as server,
         contextlib.ExitStack() as stack,
     ):
-        folder = Path(name)
+        folder, urls = Path(name), ",".join(cluster.urls)
         (folder / "data").symlink_to(Library().folder.resolve() / "data")
         build(server, folder, options.verses)
-        stack.callback(delete_index, server, NAME)
         clients = [_client(urls, folder, number, options) for number in range(options.clients)]
         for each in clients:
             stack.callback(each.end)

@@ -238,11 +238,7 @@ def running_cluster(major: int, nodes: int, **settings: str) -> Iterator[Cluster
 
 @contextmanager
 def _running_node(
-    home: Path,
-    major: int,
-    number: int,
-    cluster: Cluster,
-    settings: dict[str, str],
+    home: Path, major: int, number: int, cluster: Cluster, settings: dict[str, str]
 ) -> Iterator[Node]:
     folder = Path(tempfile.mkdtemp(prefix=f"allusion-es-server{major}-"))
     _write_config(folder, number, [node.transport for node in cluster.nodes], settings)

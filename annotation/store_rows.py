@@ -11,6 +11,7 @@ from pathlib import Path
 from allusion_es.annotation.marks import Mark, MarkConflictError, MarkRefusedError, Saved
 from allusion_es.annotation.tasks import Instance, instance_of
 from allusion_es.core.errors import InputError
+from allusion_es.core.texts import check_characters
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.evaluation.gold_fields import make_link, values_of
 
@@ -113,7 +114,7 @@ def text_of(value: object) -> str:
     """
     if not isinstance(value, str):
         raise TypeError("a column of texts holds something else")
-    value.encode()
+    check_characters(value)
     return value
 
 

@@ -1,5 +1,7 @@
 """What texts from elsewhere may not be made of."""
 
+import json
+
 
 def half_character(text: str) -> str:
     r"""The first half of a character in a text, as `U+D800`; "" where there is none.
@@ -15,6 +17,22 @@ def half_character(text: str) -> str:
     except UnicodeEncodeError as error:
         return f"U+{ord(text[error.start]):04X}"
     return ""
+
+
+def check_characters(value: object) -> None:
+    r"""See that no text in a value, as JSON has them, holds half a character.
+
+    Raises:
+        ValueError: One does.
+
+    Example:
+        >>> check_characters({"text": ["de\ud800us"]})
+        Traceback (most recent call last):
+        ...
+        ValueError: half a character (U+D800)
+    """
+    if half := half_character(json.dumps(value, ensure_ascii=False)):
+        raise ValueError(f"half a character ({half})")
 
 
 def visible(text: str) -> str:

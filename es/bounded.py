@@ -10,6 +10,7 @@ from typing import Any
 import urllib3
 from elastic_transport import JsonSerializer, NodeConfig, Urllib3HttpNode
 
+from allusion_es.core.texts import check_characters
 from allusion_es.es.reading import read_whole
 
 LARGEST_ANSWER = 256 * 2**20
@@ -36,7 +37,7 @@ class StrictJson(JsonSerializer):
         """As its parent, but NaN, Infinity and lone surrogates are refused."""
         value = json.loads(data, parse_constant=_refuse)
         if _SURROGATE.search(data):
-            json.dumps(value, ensure_ascii=False).encode()
+            check_characters(value)
         return value
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import read_text, write_lines
+from allusion_es.core.texts import check_characters
 from allusion_es.evaluation.runs import Run
 from allusion_es.retrieval.index import CandidateIndex
 
@@ -158,7 +159,7 @@ def read_manifest(path: Path) -> Manifest:
     """
     try:
         record = json.loads(read_text(path))
-        json.dumps(record, ensure_ascii=False).encode()  # half a character cannot be printed
+        check_characters(record)
         if record["format"] != FORMAT:
             raise ValueError(f"format {record['format']!r:.40}")
         tables = {name: dict(record[name].items()) for name in ("options", "index")}

@@ -134,8 +134,8 @@ def test_scans_and_reports_cost_the_same_in_a_larger_collection(
 
 def test_the_benchmark_of_scale_runs(tmp_path: Path, data_folder: Path) -> None:
     figures = tmp_path / "figures.jsonl"
-    command = [sys.executable, str(BENCHMARK), "--passages", "2000", "--places", "local", "es:3"]
-    command += ["--methods", "fused+learned", "--queries", "6", "--clients", "2"]
+    command = [sys.executable, str(BENCHMARK), "--passages", "500", "--places", "local", "es:3"]
+    command += ["--methods", "fused+learned", "--queries", "4", "--clients", "2"]
     done = subprocess.run(
         [*command, "--json", str(figures)],
         capture_output=True,

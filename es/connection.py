@@ -15,6 +15,7 @@ from allusion_es.es.failures import (
     too_large_failure,
     version_failure,
 )
+from allusion_es.es.readiness import until_ready
 from allusion_es.es.reading import TooLargeError
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
 _MOST_SECONDS = 20.0
 """What a server that says when to try again can ask for, at most."""
 
-_POLL_SECONDS = 0.5
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -103,7 +103,7 @@ class Server:
             timeout,
         )
         try:
-            server._check(wait)
+            until_ready(server._check_version, wait)
         except BaseException:
             server.close()
             raise
@@ -151,17 +151,6 @@ class Server:
     def send_lines(self, path: str, lines: Iterable[bytes]) -> dict[str, Any]:
         """Post JSON objects, one a line (`_bulk`, `_msearch`); raises as `request` does."""
         return self._send("POST", path, b"\n".join(lines) + b"\n", _LINES)
-
-    def _check(self, wait: float) -> None:
-        give_up = time.monotonic() + wait
-        while True:
-            try:
-                return self._check_version()
-            except ServerUnavailableError:
-                left = give_up - time.monotonic()
-                if left <= 0:
-                    raise
-            time.sleep(min(_POLL_SECONDS, left))
 
     def _check_version(self) -> None:
         from importlib.metadata import version as version_of

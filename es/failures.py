@@ -10,6 +10,7 @@ from allusion_es.core.errors import (
     ServerUnavailableError,
 )
 from allusion_es.es import address
+from allusion_es.es.readiness import is_between
 
 OLDEST = (8, 13)
 NEWEST_MAJOR = 9
@@ -30,8 +31,7 @@ def version_failure(version: str, client: str, url: str) -> AllusionError | None
         >>> version_failure("9.5.3", "9.5.1", "http://localhost:9200") is None
         True
     """
-    numbers = [int(part) for part in version.split("-")[0].split(".")[:2] if part.isdigit()]
-    if numbers and tuple(numbers) >= OLDEST and numbers[0] <= NEWEST_MAJOR:
+    if is_between(version, OLDEST, NEWEST_MAJOR):
         return None
     oldest = ".".join(map(str, OLDEST))
     return ServerRefusedError(

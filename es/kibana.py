@@ -7,12 +7,11 @@ Kibana 8.11 to 9.x has them.
 import hashlib
 import os
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from allusion_es.core.errors import AllusionError, ServerUnavailableError, UsageError
+from allusion_es.core.errors import AllusionError, UsageError
 from allusion_es.es import address
 from allusion_es.es.https import Reply, exchange
 from allusion_es.es.kibana_failures import (
@@ -23,6 +22,7 @@ from allusion_es.es.kibana_failures import (
     unknown_space,
 )
 from allusion_es.es.kibana_objects import DASHBOARD, SavedObject, as_lines
+from allusion_es.es.readiness import until_ready
 
 URL = "ALLUSION_KIBANA_URL"
 CA_CERTS = "ALLUSION_KIBANA_CA_CERTS"
@@ -30,7 +30,6 @@ FINGERPRINT = "ALLUSION_KIBANA_FINGERPRINT"
 
 PORT = 5601
 
-_POLL_SECONDS = 0.5
 _SPACE = re.compile(r"[a-z0-9_-]{1,100}")
 
 
@@ -120,15 +119,7 @@ class Kibana:
             ServerUnavailableError: Nothing answers, not in time, or it is not ready.
             ServerRefusedError: Wrong login, product or version.
         """
-        give_up = time.monotonic() + wait
-        while True:
-            try:
-                return self._ready()
-            except ServerUnavailableError:
-                left = give_up - time.monotonic()
-                if left <= 0:
-                    raise
-            time.sleep(min(_POLL_SECONDS, left))
+        return until_ready(self._ready, wait)
 
     def install(self, objects: list[SavedObject], wait: float = 0.0) -> Installed:
         """Put objects into the space; those that are there are overwritten.

@@ -6,6 +6,7 @@ from typing import Any
 from allusion_es.core.errors import AllusionError, ServerRefusedError, ServerUnavailableError
 from allusion_es.es import address
 from allusion_es.es.https import Reply
+from allusion_es.es.readiness import is_between
 
 OLDEST = (8, 11)
 NEWEST_MAJOR = 9
@@ -21,8 +22,7 @@ def unfit_version(version: str, url: str) -> AllusionError | None:
         >>> unfit_version("9.5.3", "http://localhost:5601") is None
         True
     """
-    numbers = [int(part) for part in version.split("-")[0].split(".")[:2] if part.isdigit()]
-    if numbers and tuple(numbers) >= OLDEST and numbers[0] <= NEWEST_MAJOR:
+    if is_between(version, OLDEST, NEWEST_MAJOR):
         return None
     oldest = ".".join(map(str, OLDEST))
     return ServerRefusedError(

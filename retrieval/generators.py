@@ -142,15 +142,10 @@ class NearestNeighbours:
                 "--no-vectors or choose another --first-stage"
             )
         means = mean_vectors([query.words(field) for query in queries], index.vectors)
-        asked = [number for number, mean in enumerate(means) if mean.any()]
-        found = index.search(
-            [
-                SearchRequest("knn", field, size, vector=means[number], within=within)
-                for number in asked
-            ]
+        return _nearest(
+            index,
+            [SearchRequest("knn", field, size, vector=mean, within=within) for mean in means],
         )
-        rankings = dict(zip(asked, found, strict=True))
-        return [rankings.get(number, Ranking.empty()) for number in range(len(queries))]
 
 
 class AllPassages:
@@ -205,16 +200,25 @@ class Citations:
                 f"index {index.name!r} has no citation vectors, which citations needs; rebuild it "
                 "without --no-learned-links or choose another --first-stage"
             )
-        requests = {}
-        for number, query in enumerate(queries):
-            vector = vectors.query_vector(*citing_words(query))
-            if vector.any():
-                requests[number] = SearchRequest(
-                    "citations", field, size, vector=vector, within=within
-                )
-        found = index.search(list(requests.values()))
-        rankings = dict(zip(requests, found, strict=True))
-        return [rankings.get(number, Ranking.empty()) for number in range(len(queries))]
+        asked = [vectors.query_vector(*citing_words(query)) for query in queries]
+        return _nearest(
+            index,
+            [
+                SearchRequest("citations", field, size, vector=vector, within=within)
+                for vector in asked
+            ],
+        )
+
+
+def _nearest(index: CandidateIndex, requests: Sequence[SearchRequest]) -> list[Ranking]:
+    """What is near each vector; nothing where it is all 0, as of words that nobody knows."""
+    asked = [
+        number
+        for number, request in enumerate(requests)
+        if request.vector is not None and request.vector.any()
+    ]
+    found = dict(zip(asked, index.search([requests[n] for n in asked]), strict=True))
+    return [found.get(number, Ranking.empty()) for number in range(len(requests))]
 
 
 def citing_words(query: AnalysedQuery) -> tuple[list[Word], list[Word]]:

@@ -10,7 +10,6 @@ _LIGATURES = str.maketrans({"æ": "ae", "œ": "oe", "ę": "ae", "ø": "o", "ß":
 _LETTERS = str.maketrans({"v": "u", "j": "i"})
 
 
-@lru_cache(maxsize=200_000)
 def fold(word: str) -> str:
     """The word in lower case, without accents, with u for v and i for j.
 
@@ -22,6 +21,14 @@ def fold(word: str) -> str:
         >>> [fold(word) for word in ("Jūdæa", "VERBVM", "Israël", "signi[fi]cat", "12")]
         ['iudaea', 'uerbum', 'israel', 'significat', '']
     """
+    return _kept_fold(word) if len(word) <= MAX_WORD else _fold(word)
+
+
+def _fold(word: str) -> str:
     lower = unicodedata.normalize("NFKC", word).lower().translate(_LIGATURES)
     bare = unicodedata.normalize("NFKD", lower).translate(_LETTERS)
     return "".join(filter(str.isalpha, bare))[:MAX_WORD]
+
+
+# Whoever asks a server could fill its memory with words of any length.
+_kept_fold = lru_cache(maxsize=200_000)(_fold)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from allusion_es.language.normalise import fold
+from allusion_es.language.normalise import MAX_WORD, fold
 
 _LETTER = r"[^\W\d_][\u0300-\u036f]*"
 # Editors' marks inside a word (supplements, deletions, cruces, soft hyphens), or a hyphen
@@ -59,7 +59,9 @@ class Tokeniser:
         words: list[Word] = []
         split = self._split
         for match in _WORD.finditer(text):
-            form, enclitic = split(match[0])
+            printed = match[0]
+            # Longer ones are not kept: whoever asks a server could fill its memory with them.
+            form, enclitic = (split if len(printed) <= MAX_WORD else self._split_printed)(printed)
             start, end = match.span()
             if enclitic:
                 cut = _before_letters(text, end, len(enclitic))

@@ -1,5 +1,6 @@
 """Normalising, tokenising and lemmatising Latin."""
 
+import tracemalloc
 import unicodedata
 
 import pytest
@@ -149,6 +150,17 @@ def test_words_that_the_user_brings_are_kept(analyser: Analyser) -> None:
     assert analyser.adopt(("videt",), None).lemmas == ("uideo",)
     with pytest.raises(InputError, match="1 lemmas for 2 tokens"):
         analyser.adopt(("a", "b"), ("a",))
+
+
+def test_long_words_fill_no_memory(analyser: Analyser) -> None:
+    texts = ["et " + "m" * 100_000 + chr(ord("a") + number) for number in range(20)]
+    analyser.analyse(texts[0])
+    tracemalloc.start()
+    for text in texts:
+        assert analyser.analyse(text).tokens == ("et", "m" * MAX_WORD)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 200_000
 
 
 def test_stop_words_are_left_out_if_asked() -> None:

@@ -149,3 +149,19 @@ def test_the_benchmark_of_scale_runs(tmp_path: Path, data_folder: Path) -> None:
     assert {row["place"] for row in rows} == {"local", "es:3"}
     assert all(row["value"] > 0 for row in rows)
     assert {"size on disk", "fused+learned: 2 clients"} <= {row["what"] for row in rows}
+    drawn = draw_curves(figures, tmp_path / "curves.svg")
+    for text in ("Building", "A query by the default", "Elasticsearch, 3 shards", ">500<"):
+        assert text in drawn
+
+
+def test_the_measured_figures_are_drawn_the_same(tmp_path: Path) -> None:
+    figures = BENCHMARK.parents[1] / "docs" / "scaling.jsonl"
+    one, other = (draw_curves(figures, tmp_path / f"{name}.svg") for name in "ab")
+    assert one == other
+    assert {f">{size}<" in one for size in ("36,000", "360,000", "1,000,000")} == {True}
+
+
+def draw_curves(figures: Path, svg: Path) -> str:
+    command = [sys.executable, str(BENCHMARK.with_name("scale_curves.py")), str(figures)]
+    subprocess.run([*command, "--svg", str(svg)], check=True)
+    return svg.read_text()

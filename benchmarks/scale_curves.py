@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -100,7 +101,11 @@ def _sizes(figures: Mapping[Key, float]) -> list[int]:
 
 
 def _label(axes: Axes, title: str, x_label: str, y_label: str, ticks: Sequence[int]) -> None:
-    axes.set(title=title, xlabel=x_label, ylabel=y_label, xscale="log", yscale="log")
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    if not any(np.size(line.get_xdata()) for line in axes.lines):
+        axes.set(xticks=[], yticks=[], title=f"{title}: not measured")  # logarithms need numbers
+        return
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -15,6 +15,7 @@ from allusion_es.es.failures import (
     too_large_failure,
     version_failure,
 )
+from allusion_es.es.passing import is_passing
 from allusion_es.es.readiness import until_ready
 from allusion_es.es.reading import TooLargeError
 
@@ -175,10 +176,14 @@ class Server:
             status, headers, body = self._try(method, path, data, media)
             failure = answer_failure(status, headers, body, self.url)
             if failure is None:
+                again = is_passing(body)
+            else:
+                again = status in _RETRY_STATUS and not is_lock(status, body)
+            if not (again and delays):
+                if failure is not None:
+                    raise self._scrubbed(failure)
                 answer: dict[str, Any] = body
                 return answer
-            if not delays or status not in _RETRY_STATUS or is_lock(status, body):
-                raise self._scrubbed(failure)
             time.sleep(max(delays.pop(0), _asked_delay(headers)))
 
     def _try(

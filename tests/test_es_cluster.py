@@ -134,8 +134,8 @@ def test_a_node_dies_while_it_is_asked(cluster: Cluster, server: Server) -> None
     stop.set()
     for thread in threads:
         thread.join()
-    assert failures == []
     bring_back(cluster, server, cluster.nodes[1])
+    assert failures == []
 
 
 def until(done: Callable[[], bool]) -> None:

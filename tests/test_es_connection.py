@@ -28,6 +28,7 @@ from allusion_es.es.bulk import index_documents
 from allusion_es.es.connection import Server
 from allusion_es.es.failures import RequestTooLargeError
 from allusion_es.es.partial import Shortfall, find_shortfall
+from allusion_es.es.passing import is_passing
 
 SECRET = "geheim-4711"
 ELASTIC = {"X-elastic-product": "Elasticsearch", "Content-Type": "application/json"}
@@ -255,6 +256,43 @@ def test_an_overloaded_server_is_asked_again() -> None:
         Server.connect(address) as server,
     ):
         assert server.request("GET", "/x") == {"a": 1}
+
+
+LOST = {"type": "node_disconnected_exception", "reason": "disconnected"}
+ALL_LOST = {"type": "search_phase_execution_exception", "failed_shards": [{"reason": LOST}]}
+SHARDS = {"_shards": {"total": 2, "successful": 1, "failures": [{"reason": LOST}]}}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        SHARDS,
+        {"responses": [{}, SHARDS]},
+        {"responses": [{"error": ALL_LOST, "status": 503}]},
+        {"docs": [{"_id": "a", "found": True}, {"_id": "b", "error": {"root_cause": [LOST]}}]},
+        {"responses": [{"error": {"type": "es_rejected_execution_exception"}, "status": 429}]},
+    ],
+)
+def test_what_a_node_that_left_was_to_give_is_asked_for_again(broken: dict[str, Any]) -> None:
+    answers = [nodes("9.0.0"), (200, ELASTIC, json.dumps(broken)), (200, ELASTIC, '{"a": 1}')]
+    with pretending(answers) as address, Server.connect(address) as server:
+        assert server.request("POST", "/_search") == {"a": 1}
+    with pretending(answers[:2]) as address, Server.connect(address) as server:
+        assert server.request("POST", "/_search") == broken  # whoever asked tells what is missing
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"_shards": {"total": 2, "successful": 1, "failures": [{"reason": {"type": "x"}}]}},
+        {"_shards": {"failures": 1}, "error": ["x"], "responses": [1, {"error": "x"}], "docs": {}},
+        {"_shards": {"failures": [None, {"reason": {"type": ["node_disconnected_exception"]}}]}},
+        [],
+        None,
+    ],
+)
+def test_nothing_else_is_passing(answer: object) -> None:
+    assert not is_passing(answer)
 
 
 def test_searches_that_did_not_reach_the_whole_index() -> None:

@@ -115,8 +115,8 @@ def tfidf_query(
 
 def knn_query(request: SearchRequest, max_candidates: int) -> dict[str, Any] | None:
     """The nearest neighbours of a vector; None for a vector of zeros, which has none."""
-    vector = request.vector
-    if vector is None or not vector.any():
+    vector = request.direction
+    if vector is None:
         return None
     wanted = min(request.size + _TIES, max_candidates)
     of_citations = request.kind == "citations"

@@ -142,9 +142,8 @@ class NearestNeighbours:
                 "--no-vectors or choose another --first-stage"
             )
         means = mean_vectors([query.words(field) for query in queries], index.vectors)
-        return _nearest(
-            index,
-            [SearchRequest("knn", field, size, vector=mean, within=within) for mean in means],
+        return index.search(
+            [SearchRequest("knn", field, size, vector=mean, within=within) for mean in means]
         )
 
 
@@ -201,24 +200,12 @@ class Citations:
                 "without --no-learned-links or choose another --first-stage"
             )
         asked = [vectors.query_vector(*citing_words(query)) for query in queries]
-        return _nearest(
-            index,
+        return index.search(
             [
                 SearchRequest("citations", field, size, vector=vector, within=within)
                 for vector in asked
-            ],
+            ]
         )
-
-
-def _nearest(index: CandidateIndex, requests: Sequence[SearchRequest]) -> list[Ranking]:
-    """What is near each vector; nothing where it is all 0, as of words that nobody knows."""
-    asked = [
-        number
-        for number, request in enumerate(requests)
-        if request.vector is not None and request.vector.any()
-    ]
-    found = dict(zip(asked, index.search([requests[n] for n in asked]), strict=True))
-    return [found.get(number, Ranking.empty()) for number in range(len(requests))]
 
 
 def citing_words(query: AnalysedQuery) -> tuple[list[Word], list[Word]]:

@@ -37,16 +37,20 @@ class LocalVectors:
         """The cosines with each request of the kinds `knn` and `citations`, in their order."""
         remaining = iter(requests)
         while batch := list(islice(remaining, _TOGETHER)):
-            vectors = [each.vector for each in batch if each.kind == "citations"]
-            asked = [vector for vector in vectors if vector is not None]
-            found = iter(self._byte_vectors.cosines(np.array(asked)) if asked else ())
-            for request in batch:
-                if request.vector is None:
+            vectors = [each.direction for each in batch]
+            of_citations = [
+                vector
+                for request, vector in zip(batch, vectors, strict=True)
+                if request.kind == "citations" and vector is not None
+            ]
+            found = iter(self._byte_vectors.cosines(np.array(of_citations)) if of_citations else ())
+            for request, vector in zip(batch, vectors, strict=True):
+                if vector is None:
                     yield np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
                 elif request.kind == "citations":
                     yield next(found), self._byte_vectors.places
                 else:
-                    yield self._knn(request.vector, request.field)
+                    yield self._knn(vector, request.field)
 
     def _knn(self, vector: NDArray[np.float32], field: Field) -> Scored:
         vectors = self._load(f"{field}.mean_vectors")

@@ -90,6 +90,11 @@ class SearchRequest:
     vector: NDArray[np.float32] | None = None
     within: Within = Within()
 
+    @property
+    def direction(self) -> NDArray[np.float32] | None:
+        """The vector; None where it is all zeros, as that of unknown words: nothing is near it."""
+        return self.vector if self.vector is not None and self.vector.any() else None
+
 
 @dataclass(frozen=True, slots=True)
 class Ranking:

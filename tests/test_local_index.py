@@ -55,6 +55,14 @@ def search(index: LocalIndex, kind: str, words: dict[str, int], size: int = 10) 
     return dict(zip(ranking.ids, ranking.scores.tolist(), strict=True))
 
 
+def test_nothing_is_near_zeros(index: LocalIndex) -> None:
+    zeros, some = (
+        SearchRequest("knn", "token", 5, vector=np.array(vector, dtype=np.float32))
+        for vector in ([0, 0], [1, 0])
+    )
+    assert [len(ranking) > 0 for ranking in index.search([zeros, some])] == [False, True]
+
+
 def test_bm25_by_hand(index: LocalIndex) -> None:
     """N = 4 (the empty passage does not count), mean length 9 / 4."""
 

@@ -1,13 +1,12 @@
 """Lemmatisers: plug-ins that give a word form its dictionary form."""
 
-from functools import lru_cache
 from importlib.metadata import version
 from typing import Protocol
 
 from allusion_es.core.plugins import load_plugin
 from allusion_es.language.corrections import CORRECTIONS, VERSION
 from allusion_es.language.dictionary import SavedDictionaries
-from allusion_es.language.normalise import fold
+from allusion_es.language.normalise import fold, kept_by_word
 from allusion_es.language.spelling import likely_spelling, spellings
 
 GROUP = "allusion_es.lemmatisers"
@@ -62,8 +61,8 @@ class Simplemma:
         self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
         self._dictionary = DictionaryLookupStrategy(dictionaries)
         self.version = f"{version('simplemma')}+{VERSION}"
-        self.lemma = lru_cache(maxsize=200_000)(self._lemma)
-        self.is_word = lru_cache(maxsize=200_000)(self._is_word)
+        self.lemma = kept_by_word(self._lemma)
+        self.is_word = kept_by_word(self._is_word)
 
     def _lemma(self, form: str) -> str:
         """See `Lemmatiser.lemma`."""

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
-from allusion_es.language.normalise import MAX_WORD, fold
+from allusion_es.language.normalise import fold, kept_by_word
 
 _LETTER = r"[^\W\d_][\u0300-\u036f]*"
 # Editors' marks inside a word (supplements, deletions, cruces, soft hyphens), or a hyphen
@@ -52,16 +51,14 @@ class Tokeniser:
     def __init__(self, is_word: Callable[[str], bool]) -> None:
         self._is_word = is_word
         # Texts repeat their words: each distinct one is folded and looked up once.
-        self._split = lru_cache(maxsize=200_000)(self._split_printed)
+        self._split = kept_by_word(self._split_printed)
 
     def words(self, text: str) -> list[Word]:
         """The words of `text` in order."""
         words: list[Word] = []
         split = self._split
         for match in _WORD.finditer(text):
-            printed = match[0]
-            # Longer ones are not kept: whoever asks a server could fill its memory with them.
-            form, enclitic = (split if len(printed) <= MAX_WORD else self._split_printed)(printed)
+            form, enclitic = split(match[0])
             start, end = match.span()
             if enclitic:
                 cut = _before_letters(text, end, len(enclitic))

@@ -11,6 +11,7 @@ same bytes.
 import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ PLACES = {
 DEFAULT = "fused+learned"
 PERCENTILES = (50, 95, 99)
 CLIENTS = (1, 2, 4, 8)
-_STYLES = ("-", "--", ":", "-.")
 
 Key = tuple[str, int, str]
 """Place, passages and what was measured."""
@@ -69,28 +69,26 @@ def draw_growth(axes: Axes, figures: Mapping[Key, float], what: str, title: str,
 
 def draw_queries(axes: Axes, figures: Mapping[Key, float], method: str, title: str) -> None:
     """Percentiles of queries against the size of the collection."""
-    for place, (name, colour, marker) in PLACES.items():
+    for place, (_, colour, marker) in PLACES.items():
         for percentile in PERCENTILES:
             sizes, values = curve(figures, place, f"{method}: query, percentile {percentile}")
             middle = percentile == PERCENTILES[0]
-            line: dict[str, Any] = (
-                {"marker": marker, "label": name} if middle else {"marker": "_", "linestyle": ""}
+            style: dict[str, Any] = (
+                {"marker": marker} if middle else {"marker": "_", "linestyle": ""}
             )
-            axes.plot(sizes, values, color=colour, **line)
+            axes.plot(sizes, values, color=colour, **style)
     _label(axes, title, "passages", "ms (percentiles 50, 95, 99)", _sizes(figures))
 
 
 def draw_throughput(axes: Axes, figures: Mapping[Key, float], method: str, title: str) -> None:
     """Queries a second against how many clients ask, a line for each place and size."""
-    sizes = _sizes(figures)
+    styles = dict(zip(_sizes(figures), cycle(("-", "--", ":", "-."))))
     for place, (_, colour, marker) in PLACES.items():
-        for number, size in enumerate(sizes):
+        for size, style in styles.items():
             keys = {n: (place, size, f"{method}: {n} clients") for n in CLIENTS}
             found = {n: figures[key] for n, key in keys.items() if key in figures}
-            style = _STYLES[number % len(_STYLES)]
             axes.plot([*found], [*found.values()], color=colour, marker=marker, linestyle=style)
-    for number, size in enumerate(sizes):
-        style = _STYLES[number % len(_STYLES)]
+    for size, style in styles.items():
         axes.plot([], [], color="#444", linestyle=style, label=f"{size:,} passages")
     axes.legend(fontsize=8)
     _label(axes, title, "clients", "queries a second", CLIENTS)

@@ -33,7 +33,6 @@ _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
 _MOST_SECONDS = 20.0
 """What a server that says when to try again can ask for, at most."""
 
-
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -175,10 +174,8 @@ class Server:
         while True:
             status, headers, body = self._try(method, path, data, media)
             failure = answer_failure(status, headers, body, self.url)
-            if failure is None:
-                again = is_passing(body)
-            else:
-                again = status in _RETRY_STATUS and not is_lock(status, body)
+            busy = status in _RETRY_STATUS and not is_lock(status, body)
+            again = is_passing(body) if failure is None else busy
             if not (again and delays):
                 if failure is not None:
                     raise self._scrubbed(failure)

@@ -87,8 +87,10 @@ class Spelling:
         wanted[grams] = np.arange(len(grams))
         common = (_table(mine, wanted, len(grams)) @ _table(others, wanted, len(grams)).T).toarray()
         # A word may be spelled as nothing (`h`) and so have no grams: then it is like no other.
-        products = sizes[0][:, None] * sizes[1]
-        return np.divide(common**2, products, out=np.zeros(products.shape), where=products > 0)
+        products: Floats = sizes[0][:, None] * sizes[1]
+        result: Floats = np.zeros(products.shape)
+        np.divide(common**2, products, out=result, where=products > 0)
+        return result
 
     def _keys(self, words: Sequence[str]) -> list[NDArray[np.int64]]:
         numbers = self._numbers

@@ -257,7 +257,7 @@ class Retriever:
         return tuple(dict.fromkeys(found))
 
 
-def checked_reasons(reasons: Sequence[Explanation], size: int, what: str) -> Sequence[Explanation]:
+def checked_reasons(reasons: Iterable[Explanation], size: int, what: str) -> list[Explanation]:
     """The explanations of a plug-in.
 
     Args:
@@ -266,15 +266,21 @@ def checked_reasons(reasons: Sequence[Explanation], size: int, what: str) -> Seq
         what: Its kind and name, for the message.
 
     Raises:
-        PluginError: There is not one for each, or one has a part that is no finite number.
+        PluginError: There is not one for each, or one has a part that is no finite number or no
+            pair of words.
     """
-    parts = [part.contribution for reason in reasons for part in reason or ()]
-    if len(reasons) != size or not np.isfinite(np.array(parts, dtype=np.float64)).all():
+    found = [None if reason is None else tuple(reason) for reason in reasons]
+    parts = [part for reason in found for part in reason or ()]
+    if (
+        len(found) != size
+        or not np.isfinite(np.array([p.contribution for p in parts], dtype=np.float64)).all()
+        or not all(isinstance(w, str) for p in parts for w in (p.query_word, p.passage_word))
+    ):
         raise PluginError(
             f"{what} gave no finite explanation for each of {size} candidates; this is a fault in "
             "the plug-in"
         )
-    return reasons
+    return found
 
 
 def attempt_analysis(query: Query, analyser: Analyser) -> AnalysedQuery | Unanswered:

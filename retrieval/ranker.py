@@ -22,6 +22,9 @@ from allusion_es.retrieval.reranking import (
 from allusion_es.retrieval.types import AnalysedQuery, Field, Floats, Ranking, Within
 from allusion_es.retrieval.unanswered import Unanswered, attempt
 
+_LARGEST = float(np.finfo(np.float32).max)
+"""Runs keep scores in single precision, in which a larger one would be infinite."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stages:
@@ -112,7 +115,9 @@ class Ranker:
         self._generators = [load_generator(name) for name in stages.generators]
         self.reranker = load_reranker(stages.reranker, stages.settings) if stages.reranker else None
         self._field: Field = "lemma" if "lemma" in stages.fields else "token"
-        self.name = f"reranker {stages.reranker!r}"
+        stage = f"first stage {'+'.join(stages.generators)!r}"
+        self.name = f"reranker {stages.reranker!r}" if stages.reranker else stage
+        self._stage = stage
         self._latest: Latest[Candidates] = Latest()
 
     def rank(
@@ -140,8 +145,7 @@ class Ranker:
         """The candidates of each query; where a batch fails, its queries are asked one by one."""
         if not queries:
             return []
-        what = f"first stage {'+'.join(self._stages.generators)!r}"
-        found = attempt(queries[0].query, what, lambda: self._candidates(queries))
+        found = attempt(queries[0].query, self._stage, lambda: self._candidates(queries))
         if not isinstance(found, Unanswered):
             return found
         if len(queries) == 1:
@@ -189,7 +193,7 @@ class Ranker:
     ) -> Floats:
         assert self.reranker is not None
         scores = np.asarray(self.reranker.score(query, candidates, collection), dtype=np.float64)
-        if scores.shape != (len(candidates),) or not np.isfinite(scores).all():
+        if scores.shape != (len(candidates),) or not (np.abs(scores) <= _LARGEST).all():
             raise PluginError(
                 f"{self.name} gave no finite score for each of "
                 f"{len(candidates)} candidates; this is a fault in the plug-in"

@@ -44,8 +44,9 @@ from allusion_es.scanning.reading import read
 
 ODD = (
     "h", "H.", "hh", "hhh", "ʰ", "ħ", "a", "x", "q", "3", "12", "٣", "Ⅳ", "½", "&", "†", "∞", "℞",
-    "β", "ᾳ", "ϗ", "Ω", "θεός", "я", "א", "中", "ª", "ſ", "ﬁ", "\U0001d51e", "e\u0301", "q\u0303", "\u0301",
-    "\u0345", "æ", "ǽ", "ye", "ph", "hy", "h" * 120, "aeiou" * 30, "et", "rex", "mare", "dies",
+    "β", "ᾳ", "ϗ", "Ω", "θεός", "я", "א", "中", "ª", "ſ", "ﬁ", "\U0001d51e", "e\u0301",
+    "q\u0303", "\u0301", "\u0345", "æ", "ǽ", "ye", "ph", "hy", "h" * 120, "aeiou" * 30, "et",
+    "rex", "mare", "dies",
 )  # fmt: skip
 """Letters alone, numbers, signs, marks, other alphabets, words that fold to nothing or are long."""
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from serve_fixtures import NAME, Serving
 
+from allusion_es.cli import main
 from allusion_es.core.errors import (
     AllusionError,
     PluginError,
@@ -382,6 +383,40 @@ def test_an_evaluation_counts_them_as_not_found_and_says_so(
     assert not {line.split()[0] for line in saved.read_text().splitlines()} & set(BAD)
     table = run(*common).stdout
     assert "unanswered" in table
+
+
+@pytest.mark.usefixtures("broken_words")
+@pytest.mark.parametrize("target", ["table1", "fig2", "table2", "table4", "compare"])
+def test_tables_leave_out_or_count_what_cannot_be_analysed(
+    little: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str
+) -> None:
+    gold = tmp_path / "gold.jsonl"
+    texts = ("dominus", "fractum", "in principio")
+    rows = [
+        {"query_id": f"q{n}", "text": text, "relevant": ["Ps.22.1"]} for n, text in enumerate(texts)
+    ]
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    common = ["--name", little, "--format", "json", "--workers", "1", "--resamples", "9"]
+    chosen = ["evaluate", target, "--gold", str(gold)]
+    if target == "table2":  # its models need vectors, which this index has not
+        chosen = ["evaluate", str(gold), "--methods", "bow,tfidf,jaccard"]
+    if target == "table4":
+        chosen += ["--methods", "bow", "--windows", "1,2"]
+    if target == "compare":
+        chosen = ["evaluate", str(gold), "--methods", "bow,tfidf", "--compare", "mrr"]
+    assert main.run([*chosen, *common]) == 13
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert "lemmatiser 'simplemma' failed (LookupError: fractum" in err
+    assert err.splitlines()[-1].endswith(
+        "1 of 3 queries could not be answered and was left out: q1"
+    )
+    if target == "table1":
+        assert found[0]["count"] == 2
+    elif target == "fig2":
+        assert sum(row["links"] for row in found if row["input"] == "lemma") == 2
+    elif target != "compare":
+        assert {(row["queries"], row["unanswered"]) for row in found} == {(3, 1)}
 
 
 def test_a_column_is_there_only_where_it_says_something(

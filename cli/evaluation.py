@@ -49,11 +49,12 @@ from allusion_es.evaluation.scoring import (
 from allusion_es.evaluation.segmentation import has_anchor
 from allusion_es.evaluation.trec import read_run, write_run
 from allusion_es.evaluation.work import Task
-from allusion_es.retrieval.analysed import analyse_query
+from allusion_es.language.analysis import Analysis
 from allusion_es.retrieval.choices import generators_of, within_of
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import index_analyser
-from allusion_es.retrieval.types import FIELDS, Field
+from allusion_es.retrieval.pipeline import attempt_analysis, index_analyser
+from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field
+from allusion_es.retrieval.unanswered import Unanswered, left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +111,18 @@ class Evaluation:
         self._open = partial(open_candidate_index, choices.index, choices.server)
         self.index: CandidateIndex = self._open()
         self._results = Results()
+        self._unanswered: list[Unanswered] = []
         self._links = self._read_links()
 
     def run(self) -> Results:
         """Evaluate, print, and write what was asked for."""
         choices = self._choices
         if choices.experiment == "table1":
-            rows = [{**row, "from": "here"} for row in overlap_table(self._overlaps())]
+            rows = [{**row, "from": "here"} for row in overlap_table(self._answerable_overlaps())]
             rows += [_paper_overlap(group) for group in paper.OVERLAP]
             self._print(rows, "Table 1: overlap and lengths by link type", paper.NOTE)
         elif choices.experiment == "fig2":
-            rows = overlap_histogram(self._overlaps())
+            rows = overlap_histogram(self._answerable_overlaps())
             self._results.add_table(rows)
             print_histogram(rows, choices.format)
             if choices.figure:
@@ -131,6 +133,15 @@ class Evaluation:
             experiment = self._experiment()
             self._score(experiment.title, self._runs(experiment))
         return self._results
+
+    def check_answered(self) -> None:
+        """Tell, once all is printed and written, that queries were left out.
+
+        Raises:
+            LeftOutError: Some were.
+        """
+        if self._unanswered:
+            raise left_out(self._unanswered, len(self._links))
 
     def _print(self, rows: Sequence[Mapping[str, Any]], title: str, note: str = "") -> None:
         self._results.add_table(rows)
@@ -154,10 +165,37 @@ class Evaluation:
             raise UsageError(f"{source}: the index has none of the passages; nothing to evaluate")
         return known
 
+    def _answerable_overlaps(self) -> list[Overlap]:
+        """Those of the links whose words can be told; the others are left out, and told of."""
+        queries = self._analysed()
+        known = {name: each for name, each in queries.items() if isinstance(each, AnalysedQuery)}
+        for each in queries.values():
+            if isinstance(each, Unanswered):
+                self._unanswered.append(each)
+                _say(f"query {each.query.query_id} is left out: {each.error}")
+        links = [link for link in self._links if link.query.query_id in known]
+        return overlaps(links, known, self.index)
+
     def _overlaps(self) -> list[Overlap]:
-        analyser = index_analyser(self.index)
-        queries = {link.query.query_id: analyse_query(link.query, analyser) for link in self._links}
+        """One of each link; those whose words cannot be told have no words."""
+        nothing = Analysis((), (), ())
+        queries = {
+            name: AnalysedQuery(each.query, nothing) if isinstance(each, Unanswered) else each
+            for name, each in self._analysed().items()
+        }
         return overlaps(self._links, queries, self.index)
+
+    def _analysed(self) -> dict[str, AnalysedQuery | Unanswered]:
+        analyser = index_analyser(self.index)
+        return {link.query.query_id: attempt_analysis(link.query, analyser) for link in self._links}
+
+    def _tell(self, method: Method, unanswered: Unanswered) -> None:
+        """Say that a query counts as not found, and why."""
+        self._unanswered.append(unanswered)
+        _say(
+            f"{method.name} {method.field}: query {unanswered.query.query_id} could not be "
+            f"answered and counts as not found: {unanswered.error}"
+        )
 
     def _warn_of_known_works(self) -> None:
         citations = self.index.citations
@@ -228,6 +266,7 @@ class Evaluation:
             workers=choices.workers,
             folder=data_dir() / "evaluations" if choices.cache else None,
             progress=progress,
+            tell=self._tell,
         )
 
     def _score(self, title: str, results: Iterable[tuple[Line, Run]]) -> None:
@@ -239,10 +278,13 @@ class Evaluation:
         lines, scored = [], []
         for line, run in results:
             lines.append(line)
-            scored.append(score_run(run, links, line.labels))
+            # A run from elsewhere may well leave out queries for which it has nothing.
+            names = [] if choices.run else [link.query.query_id for link in links]
+            unanswered = frozenset(name for name in names if name not in run)
+            scored.append(score_run(run, links, line.labels, unanswered))
             self._results.runs[scored[-1].name] = run_hash(run)
             if errors:
-                errors.add(line, run)
+                errors.add(line, run, unanswered)
             if choices.save_run:
                 rankings = {query: found.ranking for query, found in run.items()}
                 write_run(choices.save_run, rankings, line.method.name)
@@ -258,6 +300,7 @@ class Evaluation:
                 _say(
                     "{method} {input}: of {links} relevant passages {lost_in_first_stage} were "
                     "lost in the first stage, {ranked_low} ranked below 20".format_map(row)
+                    + (f", {row['unanswered']} not looked for" if "unanswered" in row else "")
                 )
 
 

@@ -1,7 +1,7 @@
 """Reports for a browser."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,11 +35,20 @@ def write_answers(
     from allusion_es.reports.finding import ReportMeta
     from allusion_es.reports.report import write_report
 
-    found = list(findings_of(answers, index, retriever.analyser, retriever.compared, method))
+    failed: list[str] = []
+
+    def noted() -> "Iterator[Answer]":
+        for answer in answers:
+            if answer.failure is not None:
+                failed.append(answer.query.query.query_id)
+            yield answer
+
+    found = list(findings_of(noted(), index, retriever.analyser, retriever.compared, method))
+    lack = f"Queries that could not be answered: {', '.join(failed)}." if failed else ""
     meta = ReportMeta(
         title=f"Allusions to {index.name}",
         method=f"Method {method}, index {index.name}",
-        notes=(*retriever.notes, *filter(None, (note(),))),
+        notes=(*retriever.notes, *filter(None, (note(), lack))),
     )
     write_report(path, found, meta)
     matches = sum(len(finding.matches) for finding in found)

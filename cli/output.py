@@ -118,6 +118,10 @@ def _print_answer(answer: "Answer", texts: "Sequence[Text]", to: "Console") -> N
     from rich.text import Text
 
     to.print(Text(f"{answer.query.query.query_id}: {answer.query.query.text}", style="bold"))
+    if answer.failure is not None:
+        to.print(Text(f"not answered: {answer.failure}", style="dim"))
+        to.print()
+        return
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("rank", justify="right")
     table.add_column("passage", no_wrap=True)

@@ -22,6 +22,7 @@ from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
 if TYPE_CHECKING:
     from allusion_es.es.partial import Partial
     from allusion_es.retrieval.pipeline import Answer, Retriever
+    from allusion_es.retrieval.unanswered import Unanswered
 
 
 class Fields(StrEnum):
@@ -128,6 +129,7 @@ def query(
     from allusion_es.cli.queries import read_queries
     from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of, within_of
     from allusion_es.retrieval.pipeline import Retriever
+    from allusion_es.retrieval.unanswered import left_out
 
     if html is not None and (format is not None or tag):
         raise UsageError(
@@ -148,7 +150,8 @@ def query(
         settings=parse_settings(set_ or ()),
         grouped=group and format is not Format.trec,
     )
-    told = _told(retriever.answers(queries), len(queries), html is not None)
+    unanswered: list[Unanswered] = []
+    told = _told(retriever.answers(queries), len(queries), html is not None, unanswered)
     if html is not None:
         from allusion_es.cli.html import write_answers
 
@@ -158,6 +161,8 @@ def query(
         tag = tag or f"{first_stage}.{field}.{rerank}"
         _print(told, retriever, format or Format.table, tag, explain, partial)
     tell_missing(partial)
+    if unanswered:
+        raise left_out(unanswered, len(queries))
 
 
 def _print(
@@ -184,13 +189,27 @@ def _print(
             print(f"note: {note}", file=sys.stderr)
 
 
-def _told(answers: "Iterable[Answer]", total: int, is_written: bool) -> "Iterator[Answer]":
-    """The answers, with a bar where none of them goes to the terminal, and what to say of each."""
+def _told(
+    answers: "Iterable[Answer]", total: int, is_written: bool, unanswered: "list[Unanswered]"
+) -> "Iterator[Answer]":
+    """The answers, with a bar where none of them goes to the terminal, and what to say of each.
+
+    Args:
+        answers: The answers.
+        total: How many queries there are; if there is but one, its failure is raised.
+        is_written: Whether they go to a file.
+        unanswered: Takes the queries that have none.
+    """
     from allusion_es.cli.progress import progress
+    from allusion_es.retrieval.unanswered import Unanswered
 
     if total > 1 and (is_written or not sys.stdout.isatty()):
         answers = progress(answers, "Querying", total)
     for answer in answers:
+        if answer.failure is not None:
+            if total == 1:
+                raise answer.failure
+            unanswered.append(Unanswered(answer.query.query, answer.failure))
         yield answer
         _tell(answer)
 
@@ -198,6 +217,9 @@ def _told(answers: "Iterable[Answer]", total: int, is_written: bool) -> "Iterato
 def _tell(answer: "Answer") -> None:
     """Say on stderr what a reader of the hits would not guess."""
     identifier = answer.query.query.query_id
+    if answer.failure is not None:
+        print(f"query {identifier}: not answered: {answer.failure}", file=sys.stderr)
+        return
     if not answer.hits:
         words = ", ".join(answer.unknown) or "none"
         print(f"query {identifier}: no passage found; unknown words: {words}", file=sys.stderr)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allusion_es.core.errors import UsageError
+from allusion_es.core.errors import AllusionError, PluginError, UsageError
 
 Settings = Mapping[str, Mapping[str, str]]
 """For each plug-in the parameters that the user set, as text."""
@@ -78,6 +78,7 @@ def make_plugin(
 
     Raises:
         UsageError: There is no such parameter, or its value is of another type.
+        PluginError: The class fails.
 
     Example:
         >>> class Window:
@@ -92,7 +93,14 @@ def make_plugin(
             there = ", ".join(known) or "none"
             raise UsageError(f"{name} has no parameter {key!r}; there are: {there}")
     converted = {key: _convert(name, known[key], text) for key, text in values.items()}
-    return plugin(*arguments, **converted)
+    try:
+        return plugin(*arguments, **converted)
+    except AllusionError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"plug-in {name!r} cannot be started ({type(error).__name__}: {error})"
+        ) from error
 
 
 def check_range(plugin: str, name: str, value: float, least: float, most: float = math.inf) -> None:

@@ -3,7 +3,7 @@
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from allusion_es.core.errors import PluginError
+from allusion_es.core.errors import AllusionError, PluginError
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
@@ -39,4 +39,21 @@ def load_plugin(group: str, name: str) -> Any:  # noqa: ANN401 - the group decid
     except Exception as error:
         raise PluginError(
             f"plug-in {name!r} ({known[name].value}) cannot be loaded: {error}"
+        ) from error
+
+
+def start_plugin(group: str, name: str) -> Any:  # noqa: ANN401 - the group decides what it is
+    """An instance of the class that is registered under `name` in `group`.
+
+    Raises:
+        PluginError: As `load_plugin`, or the class fails.
+    """
+    plugin = load_plugin(group, name)
+    try:
+        return plugin()
+    except AllusionError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"plug-in {name!r} cannot be started ({type(error).__name__}: {error})"
         ) from error

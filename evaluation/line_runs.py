@@ -9,12 +9,12 @@ from allusion_es.evaluation.experiments import Experiment, Line
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.evaluation.methods import ORACLE, Method
 from allusion_es.evaluation.oracle import oracle_run, shares_two_types
-from allusion_es.evaluation.runner import compute_runs
+from allusion_es.evaluation.runner import Tell, compute_runs, refuse
 from allusion_es.evaluation.runs import Run
 from allusion_es.evaluation.work import Task
-from allusion_es.retrieval.analysed import analyse_query
-from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.pipeline import attempt_analysis, index_analyser
 from allusion_es.retrieval.types import Field
+from allusion_es.retrieval.unanswered import Unanswered
 
 _PARTS = ("tesserae", "wmd")
 """The models between which the oracle chooses."""
@@ -28,8 +28,11 @@ def line_runs(
     workers: int = 1,
     folder: Path | None = None,
     progress: Progress = silent,
+    tell: Tell = refuse,
 ) -> Iterator[tuple[Line, Run]]:
     """Each line with its run; those of the oracle come last.
+
+    A run lacks the queries that could not be answered, which `tell` takes.
 
     Args:
         experiment: What is to be run.
@@ -38,6 +41,7 @@ def line_runs(
         workers: See `compute_runs`.
         folder: See `compute_runs`.
         progress: See `compute_runs`.
+        tell: See `compute_runs`.
 
     Raises:
         AllusionError: As `compute_runs` raises.
@@ -48,7 +52,7 @@ def line_runs(
     parts = [(_part(line.method, name), line.set) for line in chosen for name in _PARTS]
     wanted += [part for part in parts if part not in wanted]
     kept: dict[int, Run] = {}
-    runs = compute_runs(task, wanted, workers=workers, folder=folder, progress=progress)
+    runs = compute_runs(task, wanted, workers=workers, folder=folder, progress=progress, tell=tell)
     for number, run in enumerate(runs):
         if number < len(lines):
             yield lines[number], run
@@ -68,8 +72,10 @@ def _part(method: Method, name: str) -> Method:
 def _shared(links: Sequence[GoldLink], task: Task, line: Line) -> dict[str, bool]:
     index = task.open_index()
     analyser = index_analyser(index)
+    analysed = (attempt_analysis(query, analyser) for query in task.sets[line.set].queries)
     queries = {
-        query.query_id: analyse_query(query, analyser) for query in task.sets[line.set].queries
+        query.query.query_id: query for query in analysed if not isinstance(query, Unanswered)
     }
     field: Field = line.method.field
-    return shares_two_types(links, queries, index, field)
+    known = [link for link in links if link.query.query_id in queries]
+    return shares_two_types(known, queries, index, field)

@@ -38,11 +38,13 @@ def oracle_run(tesserae: Run, wmd: Run, shared: Mapping[str, bool]) -> dict[str,
     """The ranking by Tesserae where a gold passage shares two types, else that by WMD.
 
     It knows the answer: its figures are those of a perfect scale between the two models, and a
-    bound for the reranker `tesserae-wmd`. Source: Manjavacas et al. 2019, section 5.3.
+    bound for the reranker `tesserae-wmd`. A query that the chosen model did not answer is not in
+    it. Source: Manjavacas et al. 2019, section 5.3.
 
     Args:
         tesserae: The run of Tesserae.
         wmd: The run of Word Mover's Distance, of the same queries.
         shared: From `shares_two_types`.
     """
-    return {query: tesserae[query] if shared[query] else wmd[query] for query in wmd}
+    chosen = {query: tesserae if two else wmd for query, two in shared.items()}
+    return {query: run[query] for query, run in chosen.items() if query in run}

@@ -12,13 +12,22 @@ from allusion_es.core.progress import Progress, silent
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.run_cache import run_folder
 from allusion_es.evaluation.runs import Found, load_run, save_run
-from allusion_es.evaluation.work import Piece, Task, Worker
+from allusion_es.evaluation.work import Done, Piece, Task, Worker
+from allusion_es.retrieval.unanswered import Unanswered
 
 Wanted = tuple[Method, int]
 """A method, and the number of the query set that it answers."""
 
+Tell = Callable[[Method, Unanswered], None]
+"""Takes a query that a method could not answer."""
+
 _QUERIES = 64
 """Queries in a piece: what is lost, at most, for each process that is killed."""
+
+
+def refuse(method: Method, unanswered: Unanswered) -> None:
+    """Raises why a query could not be answered, for those who cannot do without it."""
+    raise unanswered.error
 
 
 def compute_runs(
@@ -28,8 +37,12 @@ def compute_runs(
     workers: int = 1,
     folder: Path | None = None,
     progress: Progress = silent,
+    tell: Tell = refuse,
 ) -> Iterator[dict[str, Found]]:
     """The run of each method, in the order of `wanted`.
+
+    A query that a method cannot answer is told of and is not in its run; nor is it kept as
+    answered, so that it is asked again the next time.
 
     What is missing is computed first, in pieces; each is kept as soon as it is done, so that a
     run that was interrupted goes on where it stopped. Then runs are read one by one, so that
@@ -41,6 +54,7 @@ def compute_runs(
         workers: Processes that compute; 1 computes in this one.
         folder: Where runs are kept; None keeps none.
         progress: Shown while pieces are computed.
+        tell: Takes queries that are not answered; by default the first of them ends it all.
 
     Raises:
         UsageError: `workers` is below 1.
@@ -55,10 +69,17 @@ def compute_runs(
             _pieces(task, method, number, run_folder(root, task, fingerprint, method, number))
             for method, number in wanted
         ]
-        missing = {path: piece for pieces in places for path, piece in pieces if not _sound(path)}
-        done = _in_processes(task, missing, workers) if workers > 1 else _here(task, missing)
-        for path, found in progress(done, "Evaluating", len(missing)):
-            save_run(path, found)
+        missing = {
+            path: piece
+            for pieces in places
+            for path, piece in pieces
+            if not _sound(path, task, piece)
+        }
+        work = _in_processes(task, missing, workers) if workers > 1 else _here(task, missing)
+        for path, done in progress(work, "Evaluating", len(missing)):
+            for unanswered in done.unanswered:
+                tell(missing[path].method, unanswered)
+            save_run(path, done.found)
         for pieces in places:
             yield {query: found for path, _ in pieces for query, found in load_run(path).items()}
 
@@ -74,19 +95,22 @@ def _pieces(task: Task, method: Method, number: int, folder: Path) -> list[tuple
     ]
 
 
-def _sound(path: Path) -> bool:
-    """Whether a piece is there; a damaged one is removed, to be made again."""
+def _sound(path: Path, task: Task, piece: Piece) -> bool:
+    """Whether a whole piece is there; a damaged one is removed, to be made again.
+
+    One that lacks a query, which could not be answered then, is made again too.
+    """
+    asked = task.sets[piece.set].queries[piece.first : piece.last]
     try:
-        load_run(path)
+        return load_run(path).keys() == {query.query_id for query in asked}
     except OSError:
         return False
     except IndexDamagedError:
         path.unlink(missing_ok=True)
         return False
-    return True
 
 
-def _here(task: Task, missing: dict[Path, Piece]) -> Iterator[tuple[Path, dict[str, Found]]]:
+def _here(task: Task, missing: dict[Path, Piece]) -> Iterator[tuple[Path, Done]]:
     worker = Worker(task) if missing else None
     for path, piece in missing.items():
         assert worker is not None
@@ -95,7 +119,7 @@ def _here(task: Task, missing: dict[Path, Piece]) -> Iterator[tuple[Path, dict[s
 
 def _in_processes(
     task: Task, missing: dict[Path, Piece], workers: int
-) -> Iterator[tuple[Path, dict[str, Found]]]:
+) -> Iterator[tuple[Path, Done]]:
     if not missing:
         return
     done = in_processes(
@@ -104,10 +128,10 @@ def _in_processes(
         min(workers, len(missing)),
         "what was done is kept: run the evaluation again, with fewer --workers",
     )
-    for (path, _), found in done:
-        yield path, found
+    for (path, _), each in done:
+        yield path, each
 
 
-def _worker(task: Task) -> Callable[[tuple[Path, Piece]], dict[str, Found]]:
+def _worker(task: Task) -> Callable[[tuple[Path, Piece]], Done]:
     worker = Worker(task)
     return lambda item: worker.do(item[1])

@@ -8,12 +8,12 @@ import numpy as np
 from allusion_es.core.latest import Latest
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.runs import Found
-from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.pipeline import answerable, attempt_analysis, index_analyser
 from allusion_es.retrieval.ranker import Ranked, Ranker
 from allusion_es.retrieval.reranking import Collection, QueryFrequencies
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking, Within
+from allusion_es.retrieval.unanswered import Unanswered
 
 OpenIndex = Callable[[], CandidateIndex]
 """Opens the index; other processes call it too, so it must be a function of a module."""
@@ -66,6 +66,19 @@ class Piece:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a piece.
+
+    Attributes:
+        found: What was found, by query id; nothing for queries that could not be answered.
+        unanswered: Those.
+    """
+
+    found: dict[str, Found]
+    unanswered: tuple[Unanswered, ...] = ()
+
+
 class Worker:
     """Does pieces of a task, one after the other.
 
@@ -76,15 +89,15 @@ class Worker:
     def __init__(self, task: Task) -> None:
         self._task = task
         self._index = task.open_index()
-        self._queries: Latest[Sequence[AnalysedQuery]] = Latest()
+        self._queries: Latest[Sequence[AnalysedQuery | Unanswered]] = Latest()
         self._rankers: Latest[tuple[Ranker, Collection]] = Latest()
         self._method: Method | None = None
 
-    def do(self, piece: Piece) -> dict[str, Found]:
+    def do(self, piece: Piece) -> Done:
         """What is found for the queries of a piece.
 
         Raises:
-            AllusionError: As `Ranker` and the index do.
+            AllusionError: What concerns every query, as `Ranker` and the index raise it.
         """
         whole = self._task.sets[piece.set]
         queries = self._queries.get(lambda: self._analysed(whole.queries), whole)
@@ -93,20 +106,26 @@ class Worker:
         ranker, collection = self._rankers.get(
             lambda: self._ranker(piece.method, queries), self._method, queries
         )
-        return {
-            ranked.query.query.query_id: _found(ranked)
-            for ranked in ranker.rank(queries[piece.first : piece.last], collection)
-        }
+        asked = queries[piece.first : piece.last]
+        found: dict[str, Found] = {}
+        unanswered = [query for query in asked if isinstance(query, Unanswered)]
+        for ranked in ranker.rank(list(answerable(asked)), collection):
+            if isinstance(ranked, Unanswered):
+                unanswered.append(ranked)
+            else:
+                found[ranked.query.query.query_id] = _found(ranked)
+        return Done(found, tuple(unanswered))
 
-    def _analysed(self, queries: Sequence[Query]) -> list[AnalysedQuery]:
+    def _analysed(self, queries: Sequence[Query]) -> list[AnalysedQuery | Unanswered]:
         analyser = index_analyser(self._index)
-        return [analyse_query(query, analyser) for query in queries]
+        return [attempt_analysis(query, analyser) for query in queries]
 
     def _ranker(
-        self, method: Method, queries: Sequence[AnalysedQuery]
+        self, method: Method, queries: Sequence[AnalysedQuery | Unanswered]
     ) -> tuple[Ranker, Collection]:
         stages = method.stages(self._task.depth, self._task.within)
-        return Ranker(self._index, stages), Collection(self._index, QueryFrequencies(queries))
+        frequencies = QueryFrequencies(answerable(queries))
+        return Ranker(self._index, stages), Collection(self._index, frequencies)
 
 
 def _found(ranked: Ranked) -> Found:

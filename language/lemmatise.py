@@ -3,7 +3,7 @@
 from importlib.metadata import version
 from typing import Protocol
 
-from allusion_es.core.plugins import load_plugin
+from allusion_es.core.plugins import start_plugin
 from allusion_es.language.corrections import CORRECTIONS, VERSION
 from allusion_es.language.dictionary import SavedDictionaries
 from allusion_es.language.normalise import fold, kept_by_word
@@ -36,7 +36,7 @@ def load_lemmatiser(name: str) -> Lemmatiser:
     Raises:
         PluginError: There is none of that name, or it cannot be loaded.
     """
-    lemmatiser: Lemmatiser = load_plugin(GROUP, name)()
+    lemmatiser: Lemmatiser = start_plugin(GROUP, name)
     return lemmatiser
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from allusion_es.core.errors import InputError
-from allusion_es.core.plugins import load_plugin, plugins
+from allusion_es.core.plugins import plugins, start_plugin
 from allusion_es.language.vector_files import FileVectors, read_vectors
 from allusion_es.language.vectors import WordVectors
 
@@ -40,7 +40,7 @@ def load_vectors(
         return openers[name]()
     plugged = plugins(GROUP)
     if name in plugged:
-        vectors: WordVectors = load_plugin(GROUP, name)()
+        vectors: WordVectors = start_plugin(GROUP, name)
         return vectors
     path = Path(name_or_path)
     try:

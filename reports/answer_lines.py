@@ -24,7 +24,7 @@ def one_line(text: str) -> str:
 
 
 def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -> str:
-    """The answer as one line of JSON.
+    """The answer as one line of JSON; `error` says why there is none, where that is so.
 
     Args:
         answer: The answer.
@@ -41,6 +41,7 @@ def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -
                 "unknown": answer.unknown,
             },
             "hits": [asdict(hit) for hit in answer.hits],
+            **({"error": str(answer.failure)} if answer.failure is not None else {}),
             **({"partial": partial} if partial else {}),
         },
         ensure_ascii=False,

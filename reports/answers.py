@@ -57,8 +57,14 @@ def findings_of(
             work=query.work,
             place=place,
             method=method,
-            note=f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else "",
+            note=_note(answer),
         )
+
+
+def _note(answer: Answer) -> str:
+    if answer.failure is not None:
+        return f"Not answered: {answer.failure}"
+    return f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else ""
 
 
 def _match(

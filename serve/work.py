@@ -91,15 +91,22 @@ def _answers(
 
     shown = findings_of(remembered(), index, retriever.analyser, retriever.compared, method)
     for number, finding in enumerate(shown, start=1):
-        job.meta = replace(job.meta, notes=(*retriever.notes, *_cut(last[0], job.meta.notes)))
+        failure = last[0].failure
+        if failure is not None:
+            if len(asked.queries) == 1:
+                raise failure
+            job.left_out.append((finding.id, str(failure)))
+        job.meta = replace(job.meta, notes=(*retriever.notes, *_told(last[0], job.meta.notes)))
         job.progress = number / len(asked.queries)
         answer = last[0] if asked.explain else _without_reasons(last[0])
         yield Found(answer_json(answer), finding, tuple(answer_tsv(answer)))
 
 
-def _cut(answer: Answer, known: tuple[str, ...]) -> list[str]:
-    """What to say of words that were not searched for, once."""
+def _told(answer: Answer, known: tuple[str, ...]) -> list[str]:
+    """What to say of queries without answers and of words that were not searched for, once."""
     told = [note for note in known if note.startswith("Query ")]
+    if answer.failure is not None:
+        told.append(f"Query {answer.query.query.query_id} was not answered: {answer.failure}")
     if answer.cut:
         told.append(
             f"Query {answer.query.query.query_id}: {answer.cut} of its most frequent words were "

@@ -27,6 +27,7 @@ class _Record:
     line: int
     parent: int
     next: str
+    left_out: str
     out: bool
     words: list[str] | None
     length: int = 0
@@ -56,9 +57,15 @@ class NoteReader:
             self.pointers.setdefault(attributes["target"][1:], point)
 
     def begin(
-        self, element: Open, attributes: Mapping[str, str], point: int, xpath: str, line: int
+        self,
+        element: Open,
+        attributes: Mapping[str, str],
+        point: int,
+        xpath: str,
+        line: int,
+        left_out: str = "",
     ) -> None:
-        """An annotation begins at a point of the plain text."""
+        """An annotation begins at a point of the plain text; words around it may be left out."""
         target = next((attributes[name] for name in _TARGETS if attributes.get(name)), "")
         if not target and element.name == "bibl":
             target = attributes.get("n", "")
@@ -73,6 +80,7 @@ class NoteReader:
             line=line,
             parent=self._open[-1] if self._open else -1,
             next=attributes.get("next", "").removeprefix("#"),
+            left_out=left_out,
             out=element.out,
             words=[] if captured else None,
         )
@@ -132,6 +140,7 @@ class NoteReader:
             line=record.line,
             parent=record.parent,
             next=record.next,
+            left_out=record.left_out,
         )
 
 

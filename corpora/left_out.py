@@ -27,7 +27,7 @@ class LeftOut:
         words: How many they are.
         text: Their beginning, at most 80 characters.
         line: The line of the file on which they begin.
-        xpath: The path to the element that holds them.
+        xpath: The path to the element that they are; of variants, to that around them.
         option: What reads them too (`--keep note`), or "".
     """
 

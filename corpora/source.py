@@ -35,6 +35,8 @@ class Annotation:
         next: The id of the element that goes on with its words, or "".
         left_out: What it stands in, or is, if that is no part of the text: a `front`, words of
             another language; else "".
+        follows: What is left out directly before it, if that is words of another language or
+            deleted ones, so that it may go to them; else "".
     """
 
     element: str
@@ -49,6 +51,7 @@ class Annotation:
     parent: int
     next: str = ""
     left_out: str = ""
+    follows: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class _Record:
     parent: int
     next: str
     left_out: str
+    follows: str
     out: bool
     words: list[str] | None
     length: int = 0
@@ -64,8 +65,19 @@ class NoteReader:
         xpath: str,
         line: int,
         left_out: str = "",
+        follows: str = "",
     ) -> None:
-        """An annotation begins at a point of the plain text; words around it may be left out."""
+        """An annotation begins at a point of the plain text.
+
+        Args:
+            element: The element that it is.
+            attributes: Its attributes.
+            point: Where in the plain text it begins.
+            xpath: The path to it.
+            line: The line of the file.
+            left_out: What is left out around it.
+            follows: What is left out directly before it.
+        """
         target = next((attributes[name] for name in _TARGETS if attributes.get(name)), "")
         if not target and element.name == "bibl":
             target = attributes.get("n", "")
@@ -81,6 +93,7 @@ class NoteReader:
             parent=self._open[-1] if self._open else -1,
             next=attributes.get("next", "").removeprefix("#"),
             left_out=left_out,
+            follows=follows,
             out=element.out,
             words=[] if captured else None,
         )
@@ -141,6 +154,7 @@ class NoteReader:
             parent=record.parent,
             next=record.next,
             left_out=record.left_out,
+            follows=record.follows,
         )
 
 

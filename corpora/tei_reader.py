@@ -97,10 +97,11 @@ class TeiReader:
         self._unfinished, self._joins_next = -1, False
         # How long it was at a line break that joins only because it is inside a `w`.
         self._soft_joint = -1
-        # The last `am` and `ex` that ended: the element around it, and how far the text was.
-        self._last_am: tuple[Open, tuple[int, int], _State] | None = None
-        self._last_ex: tuple[Open, tuple[int, int]] | None = None
+        # How far the text was when the last `am` and `ex` ended, and when that `am` began.
+        self._last_am: tuple[tuple[int, int], _State] | None = None
+        self._last_ex: tuple[int, int] | None = None
         self._deletion_end: Open | None = None
+        self._last_foreign: Omission | None = None
 
     def opened(self, codec: str) -> None:
         """The encoding is known, so that bytes can be counted."""
@@ -168,6 +169,8 @@ class TeiReader:
         xpath = self.nodes.path(self.namespaced)
         omission = Omission(what, cause, self.builder.length, line, xpath, option)
         self.omissions.append(omission)
+        if cause in ("language", "deletion"):
+            self._last_foreign = omission
         return omission
 
     def _begin_text(self, element: Open, attributes: Attributes, line: int) -> None:
@@ -192,7 +195,10 @@ class TeiReader:
             local != "seg" or "source" in attributes or "corresp" in attributes
         ):
             xpath = self.nodes.path(self.namespaced)
-            self.notes.begin(element, attributes, place, xpath, line, self._hidden_around())
+            around = self._hidden_around()
+            before = self._last_foreign
+            follows = before.what if before and before.words and before.start == place else ""
+            self.notes.begin(element, attributes, place, xpath, line, around, follows)
 
     def _hidden_around(self) -> str:
         """What is left out around the innermost element, if it is no note or variant."""
@@ -229,8 +235,8 @@ class TeiReader:
             self.notes.leave_out_last(element)
         if state is not None:
             self._end_state(element, state)
-        if element.name == "ex" and not element.out and self.nodes.stack:
-            self._last_ex = self.nodes.stack[-1], self.builder.position
+        if element.name == "ex" and not element.out:
+            self._last_ex = self.builder.position
         if element in self._words:
             self._end_word(element)
         elif element.name in UNITS and not self._words:
@@ -247,8 +253,7 @@ class TeiReader:
         if element.name == "ref":
             self._drop_reference(element, state)
         elif element.name == "am":
-            around = self.nodes.stack[-1]
-            self._last_am = around, self.builder.position, state
+            self._last_am = self.builder.position, state
         elif element.name == "g" and self.builder.length == state[0].length and not self._words:
             # An ornament or a mark between words; a letter would be written out.
             self.builder.word_border()
@@ -342,7 +347,7 @@ class TeiReader:
             if rank <= before.rank and not empty:
                 return False
             self._leave_out_since(state, before.name, before.line, before.xpath)
-        xpath = f"{self.nodes.path(self.namespaced)}/{'tei:' if self.namespaced else ''}{local}"
+        xpath = self.nodes.path(self.namespaced)
         self._chosen[holder] = _Reading(local, rank, line, xpath)
         return True
 
@@ -357,19 +362,18 @@ class TeiReader:
 
     def _am_is_written_out(self) -> bool:
         """Whether the letters that a mark of abbreviation stands for are in the text."""
-        around = self.nodes.stack[-1]
-        return (
-            any(each.name == "expan" for each in self.nodes.stack)
-            or around.name != "choice" and self._last_ex == (around, self.builder.position)
-        )  # fmt: skip
+        if any(each.name == "expan" for each in self.nodes.stack):
+            return True
+        in_choice = self.nodes.stack[-1].name == "choice"
+        return not in_choice and self._last_ex == self.builder.position
 
     def _give_way_to_ex(self) -> None:
         """Leave out an `am` right before the `ex` that begins."""
-        around = self.nodes.stack[-2]
-        if self._last_am is not None and around.name != "choice":
-            am_around, position, state = self._last_am
-            if am_around is around and position == self.builder.position:
-                self._leave_out_since(state, "am", self.nodes.stack[-1].line, "")
+        if self._last_am is not None and self.nodes.stack[-2].name != "choice":
+            position, state = self._last_am
+            if position == self.builder.position:
+                xpath = self.nodes.path(self.namespaced)
+                self._leave_out_since(state, "am", self.nodes.stack[-1].line, xpath)
         self._last_am = None
 
     def _leave_out_since(self, state: _State, what: str, line: int, xpath: str) -> None:
@@ -468,7 +472,8 @@ class TeiReader:
         quoted = any(each.name in _QUOTES for each in self.nodes.stack)
         if not words.strip() or is_printed_reference(words, quoted=quoted):
             self.notes.leave_out_last(element)
-            omission = Omission("ref", "element", state[0].length, element.line, "")
+            xpath = self.nodes.path(self.namespaced)
+            omission = Omission("ref", "element", state[0].length, element.line, xpath)
             omission.add(words)
             self.omissions.append(omission)
             self._go_back(state)

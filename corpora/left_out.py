@@ -91,6 +91,8 @@ class Omission:
 def left_out_note(
     left_out: Iterable[LeftOut],
     causes: frozenset[Cause] = frozenset({"element", "part", "language", "deletion"}),
+    *,
+    with_options: bool = True,
 ) -> str:
     """One line that says what was left out of a text, how much and where; "" if nothing was.
 
@@ -99,6 +101,7 @@ def left_out_note(
     Args:
         left_out: What was left out.
         causes: The reasons that are told.
+        with_options: Whether to name the options of the command line that read it.
 
     Example:
         >>> note = LeftOut("note", "element", 7, 2, "Ps 33,9", 31, "", "--keep note")
@@ -119,7 +122,7 @@ def left_out_note(
     options = dict.fromkeys(
         listed[0].option for _, listed in order[:_MOST_NAMED] if listed[0].option
     )
-    if not options:
+    if not options or not with_options:
         return f"left out: {', '.join(told)}"
     reads = "reads it" if len(options) == 1 else "read them"
     return f"left out: {', '.join(told)}; {', '.join(options)} {reads}"

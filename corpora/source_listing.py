@@ -26,7 +26,7 @@ class Stretch:
 
 
 def listing(source: SourceText) -> Iterator[Stretch | LeftOut]:
-    """All stretches of a text and all that is left out of it, in the order of the file.
+    r"""All stretches of a text and all that is left out of it, in the order of the file.
 
     A stretch is as long as page, line and section stay the same, and at most a line of the text.
     A word over a line end belongs to the line on which it begins. What is left out comes after the
@@ -41,7 +41,7 @@ def listing(source: SourceText) -> Iterator[Stretch | LeftOut]:
         >>> from allusion_es.corpora.source import read_source
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "sermo.txt")
-        ...     _ = path.write_text("Gustate\\net videte.")
+        ...     _ = path.write_text("Gustate\net videte.")
         ...     [(each.place.line, each.text) for each in listing(read_source(path))]
         [('1', 'Gustate'), ('2', 'et videte.')]
     """
@@ -78,7 +78,11 @@ def _stretches(source: SourceText) -> Iterator[tuple[int, int]]:
     text = source.text
     borders = {match.end() for match in re.finditer("\n", text)}
     for labels in (source.pages, source.lines, source.sections):
-        borders.update(_word_end(text, start) for start in labels.starts)
+        before = ""
+        for place, label in zip(labels.starts, labels.labels, strict=True):
+            if label != before or labels is source.pages:
+                borders.add(_word_end(text, place))
+            before = label
     start = 0
     for border in sorted((*borders, len(text))):
         if stretch := text[start:border].strip():

@@ -149,15 +149,17 @@ class TeiReader:
         self, element: Open, parent: Open | None, hidden_as: str, cause: Cause, line: int
     ) -> None:
         """An element's words are left out: a new omission, or more of the one around it."""
-        if parent is not None and parent.out:
-            element.omission = parent.omission
-            if element.omission is not None and element.name in BLOCKS:
-                element.omission.border()
+        around = None if parent is None else parent.omission
+        same_language = parent is not None and parent.language == element.language
+        if around is not None and (
+            around.cause != "language" or (cause == "language" and same_language)
+        ):
+            element.omission = around
+            if element.name in BLOCKS:
+                around.border()
             return
         if cause == "language":
             hidden_as, option = f'xml:lang="{element.language}"', f"--language {element.language}"
-            # Words of another language are whole words.
-            self.builder.word_border()
         else:
             told = cause in ("element", "part") and element.name[0] != "{"
             option = f"--keep {element.name}" if told else ""
@@ -202,13 +204,14 @@ class TeiReader:
 
     def _hidden_around(self) -> str:
         """What is left out around the innermost element, if it is no note or variant."""
-        element = self.nodes.stack[-1]
         if self.deletions:
             return "delSpan"
-        omission = element.omission
-        if omission is None or omission.cause not in ("part", "language"):
-            return ""
-        return omission.what
+        for element in reversed(self.nodes.stack):
+            if element.omission is None:
+                break
+            if element.omission.cause in ("part", "language"):
+                return element.omission.what
+        return ""
 
     def end(self, name: str, start: int, stop: int) -> None:
         """An element ends."""
@@ -270,9 +273,7 @@ class TeiReader:
                 self.builder.text(data, pieces, starts, stop, self._raw)
             else:
                 omission.add(data)
-                spaced = data[0].isspace() or data[-1].isspace()
-                if spaced and (omission.cause == "deletion" or omission.what in ("del", "surplus")):
-                    # What is deleted may take the blanks of the words beside it with it.
+                if _takes_blanks(omission, data):
                     self.builder.word_border()
         self._raw += len(data)
 
@@ -484,6 +485,14 @@ class TeiReader:
     def _go_back(self, state: _State) -> None:
         self.builder.back_to(state[0])
         self.labels.back_to(state[1])
+
+
+def _takes_blanks(omission: Omission, data: str) -> bool:
+    """Whether the words on both sides of what is left out are words apart."""
+    if omission.cause == "language":
+        return not data.isspace()
+    spaced = data[0].isspace() or data[-1].isspace()
+    return spaced and (omission.cause == "deletion" or omission.what in ("del", "surplus"))
 
 
 def _width(codec: str) -> Callable[[str], int]:

@@ -15,7 +15,8 @@ ANNOTATED = frozenset({"app", "bibl", "cit", "note", "q", "quote", "ref", "seg"}
 LEFT_OUT = frozenset({
     # about the text
     "teiHeader", "standOff", "facsimile", "sourceDoc", "note", "noteGrp", "bibl", "biblStruct",
-    "listBibl", "listApp", "listPerson", "listPlace", "listOrg", "msDesc", "wit", "witDetail", "listWit", "index", "interpGrp", "spanGrp",
+    "listBibl", "listApp", "listPerson", "listPlace", "listOrg", "msDesc", "wit", "witDetail",
+    "listWit", "index", "interpGrp", "spanGrp",
     "linkGrp", "egXML", "desc", "figDesc", "certainty", "precision", "respons", "metamark",
     # not of the text, or no longer
     "fw", "del", "surplus", "figure", "graphic", "formula", "notatedMusic", "speaker", "stage",
@@ -48,8 +49,8 @@ BORDERS = frozenset({
 })  # fmt: skip
 """Elements that stand between words, blank or not, but for those inside a `w`."""
 
-UNITS = frozenset({"cl", "phr", "s"})
-"""Elements that begin and end with a word."""
+UNITS = frozenset({"cl", "pc", "phr", "s"})
+"""Elements that begin and end between words."""
 
 ELEMENTS_ONLY = frozenset({"app", "choice", "rdgGrp", "subst"})
 """Elements whose own characters, mostly line ends of a printed tree, are no words."""

@@ -1,0 +1,223 @@
+"""Whole TEI files in the manner of several series: their text word by word, what is left out, and
+findings written into them."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tei_fixtures import HEADER, document
+
+from allusion_es.core.errors import InputError
+from allusion_es.corpora.findings import Finding
+from allusion_es.corpora.left_out import left_out_note
+from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.source_listing import Stretch, listing, place_label
+from allusion_es.corpora.tei_write import inline_markup, with_insertions
+
+_HEAD = HEADER.format(title="Sermo", author="Anonymus")
+_TEI = f'<TEI xmlns="http://www.tei-c.org/ns/1.0">{_HEAD}'
+
+# Corpus Scriptorum Ecclesiasticorum Latinorum as OpenGreekAndLatin encodes it: printed lines with
+# broken words, the apparatus as notes at the foot, the edition in a div with a CTS URN.
+CSEL = f"""{_TEI}<text xml:lang="lat"><body>
+<div type="edition" n="urn:cts:latinLit:stoa0040.stoa001.opp-lat1" xml:lang="lat">
+<div type="textpart" subtype="book" n="1"><div type="textpart" subtype="chapter" n="2">
+<p><pb n="302"/>Hoc est quod ait scrip-<lb n="1"/>tura: <quote>gustate et uidete quo-
+<lb n="2"/>niam suauis est dominus</quote>, et alibi <add>non</add> <del>autem</del>
+<lb n="3"/>derelinquet<note type="footnote">1 Ps. 33, 9 <lb/>3 autem <hi>A</hi></note> <supplied>eum
+</supplied>. <milestone unit="section" n="3"/>Item graece <foreign xml:lang="grc">ὁ λόγος</foreign>
+uerbum dicitur.</p></div></div></div>
+<div type="translation" xml:lang="eng"><p>This is what Scripture says.</p></div>
+</body></text></TEI>"""
+
+# Patrologia Latina as Corpus Corporum has it: columns, references in brackets, italics, an
+# editor's admonition before the text.
+MIGNE = f"""{_TEI}<text><front><div type="admonitio"><p>Sermo hic in editis omnibus desideratur.
+</p></div></front><body><div n="1"><head>SERMO PRIMUS</head>
+<p><pb n="0143A"/>Audistis, fratres: <hi rend="italic">Gustate et videte quoniam suavis est
+Dominus</hi> <ref>(Psal. XXXIII, 9)</ref>. <hi rend="italic">Beatus vir</hi> (<bibl>Ibid.</bibl>)
+qui sperat in <cb n="0143B"/>eo.</p>
+<lg><l>Arma virumque cano,</l><l part="I">Troiae</l></lg></div></body>
+<back><div type="index"><list><item>Psalmi 12</item></list></div></back></text></TEI>"""
+
+# A tokenised edition (LASLA, PROIEL, Sermones): no blank between the words.
+TOKENS = f"""{_TEI}<text><body><ab><s n="1"><w lemma="dico">Ait</w><w>enim</w><pc>:</pc><pc>“</pc><w
+>Gusta<lb/>te</w><w>et</w><w part="I">vi</w><pc>-</pc><lb/><w
+part="F">dete</w><pc>”</pc><pc>.</pc></s><s n="2"><w>Arma</w><w>virum</w><w
+join="left">que</w><w><choice><abbr>dns</abbr><expan>d<ex>omi</ex>nus</expan></choice></w><gap
+reason="lacuna"/><w>cano</w></s></ab></body></text></TEI>""" 
+# EpiDoc: abbreviations, interpuncts, lines that break words, hands, a translation and commentary.
+EPIDOC = f"""<TEI xmlns="http://www.tei-c.org/ns/1.0" xml:lang="en">{_HEAD}<text><body>
+<div type="edition" xml:lang="la" xml:space="preserve"><ab>
+<lb n="1"/><expan><abbr>D<am>D</am></abbr><ex>ominis</ex></expan><g type="interpunct"/><expan>n<ex
+>ostris</ex></expan><g type="interpunct"/>impera<lb n="2" break="no"/>toribus
+<choice><orig>bibas</orig><reg>vivas</reg></choice> <space extent="1"
+unit="character"/>in<handShift/> <app><lem>deo</lem><rdg resp="#x">domino</rdg></app> <subst>
+  <del>p</del>
+  <add>b</add>
+</subst>onis <surplus>bonis</surplus> <delSpan spanTo="#end"/>et malis <anchor xml:id="end"/>vale
+</ab></div>
+<div type="translation"><p>To our lords.</p></div><div type="commentary"><p>See line 2.</p></div>
+<div><p>Found in Rome.</p></div></body></text></TEI>"""
+
+# A critical edition in parallel segmentation with groups of readings, and a German preface.
+SERMONES = f"""{_TEI}<text><front><div xml:lang="de"><p>Die Handschriften.</p></div></front>
+<body xml:lang="la"><div type="sermo" n="4"><p>Dilectissimi, <app><rdgGrp type="orthographic"><lem
+wit="#A">gustate</lem><rdg wit="#B">gustatte</rdg></rdgGrp><rdgGrp><rdg wit="#C">gustabitis</rdg
+></rdgGrp><note>sic A</note></app> et <app><rdg wit="#B">uidetis</rdg><lem>uidete</lem></app>
+<app><rdg wit="#A"/><rdg wit="#B">quoniam</rdg></app> <cit><quote>suauis est <choice><am>dns</am><ex
+>dominus</ex></choice> <ref target="#ps">Ps. 33, v. 9</ref></quote><bibl>Ps. 33</bibl></cit>
+<q xml:lang="de">wie süß</q>; <unclear>beatus</unclear> <choice><unclear
+cert="low">uis</unclear><unclear
+cert="high">uir</unclear></choice>.</p></div></body></text></TEI>""" 
+# Deutsches Textarchiv: Latin in a German book, with running titles and marginal notes.
+DTA = f"""{_TEI}<text xml:lang="de"><body><div n="1"><fw place="top">Das Buch</fw><p>Der Herr
+spricht: <quote xml:lang="la">Gustate et vi¬<lb/>
+dete</quote><note place="left">Ps. 33</note> das ist, <foreign xml:lang="lat">quoniam
+<choice><sic>suauus</sic><corr>suavis</corr></choice> est</foreign>.</p><p xml:lang="la">Beatus
+vir.</p> </div></body></text></TEI>"""
+
+EDITIONS = {
+    "csel": (
+        CSEL,
+        "Hoc est quod ait scriptura: gustate et uidete quoniam suauis est dominus, et "
+        "alibi non derelinquet eum . Item graece uerbum dicitur.",
+        'left out: note (7 words, line 6), div type="translation" (5 words, line 9), '
+        'xml:lang="grc" (2 words, line 7), del (1 word, line 5); --keep note, --keep div,'
+        " --language grc, --keep del read them",
+    ),
+    "migne": (
+        MIGNE,
+        "SERMO PRIMUS\n"
+        "Audistis, fratres: Gustate et videte quoniam suavis est Dominus . Beatus vir () "
+        "qui sperat in eo.\n"
+        "Arma virumque cano,\n"
+        "Troiae",
+        "left out: front (6 words, line 1), ref (3 words, line 4), back (2 words, line "
+        "7), bibl (1 word, line 4); --keep front, --keep back, --keep bibl read them",
+    ),
+    "tokens": (
+        TOKENS,
+        "Ait enim: “Gustate et videte”. Arma virumque dominus cano",
+        "",
+    ),
+    "epidoc": (
+        EPIDOC,
+        "Dominis nostris imperatoribus vivas in deo bonis vale",
+        'left out: xml:lang="en" (3 words, line 1), div type="translation" (3 words, line'
+        ' 11), div type="commentary" (3 words, line 11), delSpan (2 words, line 9), del '
+        "(1 word, line 7), surplus (1 word, line 9); --language en, --keep div, --keep "
+        "del, --keep surplus read them",
+    ),
+    "sermones": (
+        SERMONES,
+        "Dilectissimi, gustate et uidete quoniam suauis est dominus ; beatus uir.",
+        "left out: ref (4 words, line 6), front (2 words, line 1), note (2 words, line "
+        '4), bibl (2 words, line 6), xml:lang="de" (2 words, line 7); --keep front, '
+        "--keep note, --keep bibl, --language de read them",
+    ),
+    "dta": (
+        DTA,
+        "Gustate et videte quoniam suavis est\nBeatus vir.",
+        'left out: xml:lang="de" (6 words, line 1), fw (2 words, line 1), note (2 words, '
+        "line 3); --language de, --keep fw, --keep note read them",
+    ),
+}
+
+
+def source(name: str, folder: Path) -> SourceText:
+    path = folder / f"{name}.xml"
+    path.write_text(EDITIONS[name][0], "utf-8")
+    return read_source(path)
+
+
+@pytest.mark.parametrize("name", EDITIONS)
+def test_the_text_word_by_word(tmp_path: Path, name: str) -> None:
+    assert source(name, tmp_path).text == EDITIONS[name][1]
+
+
+@pytest.mark.parametrize("name", EDITIONS)
+def test_what_is_left_out_is_told(tmp_path: Path, name: str) -> None:
+    assert left_out_note(source(name, tmp_path).left_out) == EDITIONS[name][2]
+
+
+@pytest.mark.parametrize("name", EDITIONS)
+def test_every_stretch_of_words_can_be_marked(tmp_path: Path, name: str) -> None:
+    text = source(name, tmp_path)
+    words = [match.span() for match in re.finditer(r"\w+", text.text)]
+    for count in (1, 2, 5, len(words)):
+        findings = [
+            Finding(
+                start, words[min(first + count, len(words)) - 1][1],
+                text.text[start : words[min(first + count, len(words)) - 1][1]],
+                ("Ps.33.9",), "Ps 33,9", 2.5, 0.75, "allusion",
+            )
+            for first, (start, _) in enumerate(words)
+        ]  # fmt: skip
+        marked = b"".join(with_insertions(text, inline_markup(text, findings)))
+        ElementTree.fromstring(marked)
+        again = tmp_path / f"marked-{count}.xml"
+        again.write_bytes(marked)
+        read = read_source(again)
+        assert read.text == text.text
+        ids = {each.id.split(".")[0] for each in read.annotations if each.id.startswith("allusion")}
+        assert len(ids) == len(findings)
+
+
+@pytest.mark.parametrize("name", EDITIONS)
+def test_the_listing_has_the_whole_text(tmp_path: Path, name: str) -> None:
+    text = source(name, tmp_path)
+    items = list(listing(text))
+    stretches = [item for item in items if isinstance(item, Stretch)]
+    assert " ".join(item.text for item in stretches).split() == text.text.split()
+    assert all(item.text == text.text[item.start : item.end] for item in stretches)
+    assert tuple(item for item in items if not isinstance(item, Stretch)) == text.left_out
+    starts = [item.start for item in items]
+    assert starts == sorted(starts) or name != "migne"
+
+
+def test_places_of_a_listing(tmp_path: Path) -> None:
+    told = [
+        (place_label(item.place, item.start), item.text)
+        for item in listing(source("csel", tmp_path))
+        if isinstance(item, Stretch)
+    ]
+    assert told == [
+        ("1.2, p. 302, l. 1", "Hoc est quod ait scriptura: gustate et uidete quoniam"),
+        ("1.2, p. 302, l. 2", "suauis est dominus, et alibi non"),
+        ("1.2, p. 302, l. 3", "derelinquet eum ."),
+        ("1.2.3, p. 302, l. 3", "Item graece uerbum dicitur."),
+    ]
+
+
+def test_what_is_left_out_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "sermones.xml"
+    path.write_text(SERMONES, "utf-8")
+    more = read_source(path, keep=frozenset({"front"}), languages=frozenset({"de"})).text
+    assert more.startswith("Die Handschriften.\nDilectissimi")
+    assert "dominus wie süß; beatus" in more
+    assert read_source(path, languages=frozenset({"all"})).text == more.split("\n")[1]
+
+
+def test_a_file_in_another_language_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sermo.xml"
+    path.write_text(document("<p>Gustate et videte</p>").replace("<text>", '<text xml:lang="en">'))
+    with pytest.raises(
+        InputError, match=r'left out: xml:lang="en" \(3 words, line 2\); --language'
+    ):
+        read_source(path)
+    assert read_source(path, languages=frozenset({"en"})).text == "Gustate et videte"
+
+
+def test_a_deletion_without_an_end_is_told_and_leaves_nothing_out(tmp_path: Path) -> None:
+    path = tmp_path / "sermo.xml"
+    for attribute, told in (
+        ("spanTo='#x'", "line 2: a delSpan goes to '#x', which does not come after it"),
+        ("", "line 2: a delSpan has no spanTo"),
+    ):
+        path.write_text(document(f"<p>Gustate <delSpan {attribute}/>et</p><p>videte</p>"))
+        read = read_source(path)
+        assert read.text == "Gustate et\nvidete"
+        assert len(read.remarks) == 1
+        assert read.remarks[0].startswith(told)

@@ -46,7 +46,7 @@ TOKENS = f"""{_TEI}<text><body><ab><s n="1"><w lemma="dico">Ait</w><w>enim</w><p
 >Gusta<lb/>te</w><w>et</w><w part="I">vi</w><pc>-</pc><lb/><w
 part="F">dete</w><pc>”</pc><pc>.</pc></s><s n="2"><w>Arma</w><w>virum</w><w
 join="left">que</w><w><choice><abbr>dns</abbr><expan>d<ex>omi</ex>nus</expan></choice></w><gap
-reason="lacuna"/><w>cano</w></s></ab></body></text></TEI>""" 
+reason="lacuna"/><w>cano</w></s></ab></body></text></TEI>"""
 # EpiDoc: abbreviations, interpuncts, lines that break words, hands, a translation and commentary.
 EPIDOC = f"""<TEI xmlns="http://www.tei-c.org/ns/1.0" xml:lang="en">{_HEAD}<text><body>
 <div type="edition" xml:lang="la" xml:space="preserve"><ab>
@@ -70,7 +70,7 @@ wit="#A">gustate</lem><rdg wit="#B">gustatte</rdg></rdgGrp><rdgGrp><rdg wit="#C"
 >dominus</ex></choice> <ref target="#ps">Ps. 33, v. 9</ref></quote><bibl>Ps. 33</bibl></cit>
 <q xml:lang="de">wie süß</q>; <unclear>beatus</unclear> <choice><unclear
 cert="low">uis</unclear><unclear
-cert="high">uir</unclear></choice>.</p></div></body></text></TEI>""" 
+cert="high">uir</unclear></choice>.</p></div></body></text></TEI>"""
 # Deutsches Textarchiv: Latin in a German book, with running titles and marginal notes.
 DTA = f"""{_TEI}<text xml:lang="de"><body><div n="1"><fw place="top">Das Buch</fw><p>Der Herr
 spricht: <quote xml:lang="la">Gustate et vi¬<lb/>
@@ -130,6 +130,144 @@ def source(name: str, folder: Path) -> SourceText:
     path = folder / f"{name}.xml"
     path.write_text(EDITIONS[name][0], "utf-8")
     return read_source(path)
+
+
+MARKUP = [
+    ("<p>d <choice><am>qm</am><ex>quoniam</ex></choice> e</p>", "d quoniam e"),
+    ("<p>d <choice><ex>quoniam</ex><am>qm</am></choice> e</p>", "d quoniam e"),
+    ("<p>d <am>qm</am><ex>quoniam</ex> e</p>", "d quoniam e"),
+    ("<p>d<ex>omi</ex><am>~</am>nus e</p>", "dominus e"),
+    ("<p><expan><abbr>Aug<am>g</am></abbr><ex>ustorum</ex></expan> e</p>", "Augustorum e"),
+    ("<p><abbr>q<am>m</am></abbr> e</p>", "qm e"),
+    (
+        "<p><choice><abbr>d<am>n</am>s</abbr><expan>d<ex>omi</ex>nus</expan></choice> e</p>",
+        "dominus e",
+    ),
+    (
+        "<p><choice><orig>Vrbs</orig><reg><choice><sic>urps</sic><corr>urbs</corr></choice>"
+        "</reg></choice></p>",
+        "urbs",
+    ),
+    (
+        "<p><choice><reg>urbs</reg><choice><abbr>a</abbr><expan>b</expan></choice></choice></p>",
+        "urbs",
+    ),
+    (
+        "<p><choice><unclear cert='low'>a</unclear><unclear cert='high'>b</unclear></choice></p>",
+        "b",
+    ),
+    ("<p><choice><expan/><abbr>dns</abbr></choice> e</p>", "dns e"),
+    ("<p>u <app><rdgGrp><lem>quia</lem><rdg>quod</rdg></rdgGrp></app> b</p>", "u quia b"),
+    ("<p>u <app><rdgGrp><rdg>quod</rdg></rdgGrp><lem>quia</lem></app> b</p>", "u quia b"),
+    (
+        "<p>u <app><lem>quia</lem><rdgGrp type='x'><rdgGrp><rdg>quod</rdg></rdgGrp><note>x"
+        "</note></rdgGrp></app> b</p>",
+        "u quia b",
+    ),
+    (
+        "<p>u <app><rdgGrp><rdg>quod</rdg><rdg>quo</rdg></rdgGrp><rdg>qui</rdg></app> b</p>",
+        "u quod b",
+    ),
+    ("<p>u <app><rdg wit='A'/><rdg>qui</rdg></app> b</p>", "u qui b"),
+    ("<p>u <app><lem/><rdg>qui</rdg></app> b</p>", "u b"),
+    (
+        "<p>u <app>\n<lem>quia <app><lem>est</lem><rdg>sit</rdg></app></lem>\n<rdg>x</rdg>\n"
+        "</app> b</p>",
+        "u quia est b",
+    ),
+    (
+        "<p><w>Audite</w><pc>,</pc><w>fratres</w><pc>.</pc><w>ait</w><pc>“</pc><w>gustate</w>"
+        "<pc>”</pc><w>et</w></p>",
+        "Audite, fratres. ait “gustate” et",
+    ),
+    ("<p><w>gus<lb/>tate</w><w>et</w></p>", "gustate et"),
+    ("<p><w>gus-<lb/>tate</w><w>et</w></p>", "gustate et"),
+    ("<p><w>gus<lb/></w><w>tate</w></p>", "gus tate"),
+    ("<p><w>gus</w><w><lb/>tate</w></p>", "gus tate"),
+    ("<p><w part='I'>gus</w><lb/><w part='F'>tate</w><w>et</w></p>", "gustate et"),
+    (
+        "<p><w part='I'>gus</w><pc>-</pc><lb/><w part='F'>tate</w><w>et</w></p>",
+        "gustate et",
+    ),
+    (
+        "<lg><l><w>a</w><w part='I'>gus</w></l><l><w part='F'>tate</w><w>et</w></l></lg>",
+        "a gustate et",
+    ),
+    ("<p><w>virum<w>que</w></w><w>cano</w></p>", "virumque cano"),
+    ("<p><w>virum</w><w join='left'>que</w><w>cano</w></p>", "virumque cano"),
+    ("<p><w><m>gust</m><m>ate</m></w><c> </c><w>et</w></p>", "gustate et"),
+    ("<p><w><c>g</c><c>u</c></w><w>et</w></p>", "gu et"),
+    ("<p><seg type='word'>gustate</seg><seg type='word'>et</seg></p>", "gustate et"),
+    ("<p><s>gustate</s><s>et</s></p>", "gustate et"),
+    (
+        "<p>gustate<milestone unit='s' n='1'/>et<g ref='#x'/>vi<g ref='#y'>d</g>ete"
+        "<space/>quo<caesura/>niam<gap/>est<anchor xml:id='a'/>, et</p>",
+        "gustate et videte quo niam est, et",
+    ),
+    ("<p><w>gus<milestone unit='s'/>ta<gap/>t<g/>e</w></p>", "gustate"),
+    ("<p>gus<milestone unit='s' break='no'/>tate</p>", "gustate"),
+    ("<p>v<subst>\n<del>o</del>\n<add>a</add>\n</subst>s</p>", "vas"),
+    ("<p>est<del> bonus </del>verbum</p>", "est verbum"),
+    ("<p>ver<restore><del>bum</del></restore></p>", "verbum"),
+    (
+        "<p>est <delSpan spanTo='#d'/>non bonus</p><p>male <anchor xml:id='d'/>verbum</p>",
+        "est\nverbum",
+    ),
+    ("<p>gu<delSpan spanTo='#d'/>x<anchor xml:id='d'/>state</p>", "gustate"),
+    ("<p>est <delSpan spanTo='#nope'/>bonus</p>", "est bonus"),
+    (
+        "<p>est <addSpan spanTo='#d'/>bonus<anchor xml:id='d'/> vir <damageSpan "
+        "spanTo='#e'/>a<anchor xml:id='e'/></p>",
+        "est bonus vir a",
+    ),
+    (
+        "<p>est <foreign xml:lang='grc'>logos</foreign> verbum <foreign xml:lang='lat'>vir"
+        "</foreign></p>",
+        "est verbum vir",
+    ),
+    ("<p>est<foreign xml:lang='grc'>logos</foreign>verbum</p>", "est verbum"),
+    (
+        "<div xml:lang='de'><p>Er sagt <quote xml:lang='la'>gustate</quote> <note>x"
+        "</note>heute</p></div><p>est</p>",
+        "gustate\nest",
+    ),
+    ("<div xml:lang='la-x-med'><p xml:lang='LA'>est</p></div>", "est"),
+    (
+        "<p>dicit: <quote>gustate et <ref>Ps. 33, v. 9</ref> videte</quote></p>",
+        "dicit: gustate et videte",
+    ),
+    (
+        "<p>dicit: <quote>gustate et <ref>cf. Psal. XXXIII</ref> videte <ref>ibid.</ref> "
+        "<ref>gustate</ref></quote></p>",
+        "dicit: gustate et videte gustate",
+    ),
+    (
+        "<cit><quote>gustate</quote> <ref target='#x'>Verg. Aen. 6, 853</ref></cit>",
+        "gustate",
+    ),
+    ("<p>cf <ref target='#x'>in capitulo sexto</ref> a</p>", "cf in capitulo sexto a"),
+    (
+        "<p><w>Audite</w><w>fratres</w><w>gustate</w><w>et</w><w>videte</w><w>quoniam</w>"
+        "<w>suavis</w><w>est</w><w>Dominus</w><pc>;</pc><w>beatus</w><w>vir</w></p>",
+        "Audite fratres gustate et videte quoniam suavis est Dominus; beatus vir",
+    ),
+    (
+        "<p>Gustate et videte <choice><am>qm</am><ex>quoniam</ex></choice> suavis est "
+        "<choice><am>dns</am><ex>dominus</ex></choice>.</p>",
+        "Gustate et videte quoniam suavis est dominus.",
+    ),
+    (
+        "<p><foreign xml:lang='de'>Er sagt <q xml:lang='la'>gustate</q> und</foreign>videte</p>",
+        "gustate videte",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "text"), MARKUP)
+def test_markup_in_words_and_between_them(tmp_path: Path, body: str, text: str) -> None:
+    path = tmp_path / "sermo.xml"
+    path.write_text(document(body), "utf-8")
+    assert read_source(path).text == text
 
 
 @pytest.mark.parametrize("name", EDITIONS)

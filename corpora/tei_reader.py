@@ -47,7 +47,6 @@ class _Reading:
     name: str
     rank: tuple[int, int]
     line: int
-    xpath: str
 
 
 class TeiReader:
@@ -347,9 +346,8 @@ class TeiReader:
             empty = self.builder.length == state[0].length and before.name in _MAY_BE_EMPTY
             if rank <= before.rank and not empty:
                 return False
-            self._leave_out_since(state, before.name, before.line, before.xpath)
-        xpath = self.nodes.path(self.namespaced)
-        self._chosen[holder] = _Reading(local, rank, line, xpath)
+            self._leave_out_since(state, before.name, before.line)
+        self._chosen[holder] = _Reading(local, rank, line)
         return True
 
     def _holder(self) -> Open | None:
@@ -373,14 +371,16 @@ class TeiReader:
         if self._last_am is not None and self.nodes.stack[-2].name != "choice":
             position, state = self._last_am
             if position == self.builder.position:
-                xpath = self.nodes.path(self.namespaced)
-                self._leave_out_since(state, "am", self.nodes.stack[-1].line, xpath)
+                self._leave_out_since(state, "am", self.nodes.stack[-1].line)
         self._last_am = None
 
-    def _leave_out_since(self, state: _State, what: str, line: int, xpath: str) -> None:
+    def _leave_out_since(
+        self, state: _State, what: str, line: int, cause: Cause = "variant"
+    ) -> None:
         """Take words out of the text again."""
         if words := self.builder.since(state[0]).strip():
-            omission = Omission(what, "variant", state[0].length, line, xpath)
+            xpath = self.nodes.path(self.namespaced)
+            omission = Omission(what, cause, state[0].length, line, xpath)
             omission.add(words)
             self.omissions.append(omission)
         self._go_back(state)
@@ -473,11 +473,7 @@ class TeiReader:
         quoted = any(each.name in _QUOTES for each in self.nodes.stack)
         if not words.strip() or is_printed_reference(words, quoted=quoted):
             self.notes.leave_out_last(element)
-            xpath = self.nodes.path(self.namespaced)
-            omission = Omission("ref", "element", state[0].length, element.line, xpath)
-            omission.add(words)
-            self.omissions.append(omission)
-            self._go_back(state)
+            self._leave_out_since(state, "ref", element.line, "element")
 
     def _state(self) -> _State:
         return self.builder.mark(), self.labels.mark()

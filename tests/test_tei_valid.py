@@ -16,8 +16,8 @@ BODY = """<pb n="1"/><div type="sermo" n="1"><head>De <hi rend="italic">gustu</h
 et</hi> <foreign xml:lang="la">vide<lb break="no"/>te</foreign> quoniam
 <choice><sic>suauus</sic><corr>suauis</corr></choice> <app><lem>est</lem><rdg>sit</rdg></app>
 <emph>Do<ex>mi</ex>nus</emph> <choice><am>qm</am><ex>quoniam</ex></choice>
-<app><rdgGrp type="orthographic"><lem>bonus</lem><rdg>bonnus</rdg></rdgGrp></app>.<note>Ps 33,9</note>
-<supplied>Vnde</supplied> <w>beatus</w><pc>,</pc>
+<app><rdgGrp type="orthographic"><lem>bonus</lem><rdg>bonnus</rdg></rdgGrp></app>.
+<note>Ps 33,9</note> <supplied>Vnde</supplied> <w>beatus</w><pc>,</pc>
 <q>uir <num>unus</num> qui <add>non</add></q> abiit</p>
 <lg><l n="1">in consilio <abbr>imp</abbr></l><l n="2">et <unclear>peccatorum</unclear></l></lg>
 <cit><quote>non stetit</quote><bibl>Ps 1</bibl></cit>

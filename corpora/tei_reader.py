@@ -272,7 +272,7 @@ class TeiReader:
                 self.builder.text(data, pieces, starts, stop, self._raw)
             else:
                 omission.add(data)
-                if _takes_blanks(omission, data):
+                if not self._words and _takes_blanks(omission, data):
                     self.builder.word_border()
         self._raw += len(data)
 

@@ -44,8 +44,7 @@ BREAKS = frozenset({"lb", "pb", "cb", "gb"})
 """Breaks of line, page, column and gathering: between words, but with `break="no"`."""
 
 BORDERS = frozenset({
-    "anchor", "caesura", "figure", "formula", "gap", "handShift", "milestone", "notatedMusic",
-    "space",
+    "anchor", "caesura", "figure", "formula", "gap", "milestone", "notatedMusic", "space",
 })  # fmt: skip
 """Elements that stand between words, blank or not, but for those inside a `w`."""
 

@@ -260,6 +260,66 @@ MARKUP = [
         "<p><foreign xml:lang='de'>Er sagt <q xml:lang='la'>gustate</q> und</foreign>videte</p>",
         "gustate videte",
     ),
+    ("<p><w>gu<del> x </del>state</w><w>et</w></p>", "gustate et"),
+    (
+        "<table><row><cell>unus</cell><cell>duo</cell></row></table><list><item>tres"
+        "</item><item>quattuor</item></list>",
+        "unus\nduo\ntres\nquattuor",
+    ),
+    ("<sp><speaker>A</speaker><l>unus</l><stage>x</stage><l>duo</l></sp>", "unus\nduo"),
+    ("<p>gus-<pb n='3'/><fw>12</fw><lb/>tate</p>", "gustate"),
+    ("<p>gus-<fw>12</fw><pb n='3'/><lb/>tate</p>", "gustate"),
+    ("<p>gus<lb type='inWord'/>tate</p>", "gustate"),
+    ("<p><w>gus<pb/><fw>3</fw><lb/>tate</w></p>", "gustate"),
+    ("<p>a<w>b</w>c</p>", "a b c"),
+    (
+        "<p>a <hi>G</hi>ustate <persName><w>Dauid</w></persName><w>rex</w></p>",
+        "a Gustate Dauid rex",
+    ),
+    ("<p><name><w>Dauid</w></name>, <w>rex</w>.</p>", "Dauid, rex."),
+    ("<p>(<w>Dauid</w>)</p>", "(Dauid)"),
+    ("<p><w>a</w><lb/><w>b</w><pb/><w>c</w></p>", "a b c"),
+    ("<p><w>a</w>\n<w>b</w>\n<pc>.</pc></p>", "a b ."),
+    ("<p><w>gus</w><lb break='no'/><w>tate</w></p>", "gustate"),
+    ("<p><w next='#b' xml:id='a'>gus</w><lb/><w prev='#a' xml:id='b'>tate</w></p>", "gustate"),
+    ("<p><w part='I'>gus</w> aliud <w part='F'>tate</w></p>", "gus aliud tate"),
+    ("<p>cf. <choice><sic>a</sic><corr resp='#x'/></choice>b</p>", "cf. b"),
+    (
+        "<p><choice><seg xml:lang='en'>taste</seg><seg xml:lang='la'>gustate</seg></choice></p>",
+        "gustate",
+    ),
+    ("<p><quote xml:lang='grc'>logos</quote><quote xml:lang='la'>verbum</quote></p>", "verbum"),
+    ("<p>est<figure><figDesc>x</figDesc></figure>verbum</p>", "est verbum"),
+    ("<p>est <choice><orig>u<lb/>erbum</orig><reg>verbum</reg></choice></p>", "est verbum"),
+    (
+        "<p>est <app><lem wit='#A'>ver<lb break='no'/>bum</lem><rdg>v</rdg></app></p>",
+        "est verbum",
+    ),
+    (
+        "<p>est <app><note>x</note><rdgGrp><rdg><app><lem>bonus</lem><rdg>b</rdg></app>"
+        "</rdg><rdg>malus</rdg></rdgGrp></app></p>",
+        "est bonus",
+    ),
+    ("<p>a <add place='m'>b</add> <subst><add>c</add><del>d</del></subst></p>", "a b c"),
+    (
+        "<p>a <delSpan spanTo='#x'/>b <delSpan spanTo='#y'/>c <anchor xml:id='x'/>d "
+        "<anchor xml:id='y'/>e</p>",
+        "a e",
+    ),
+    ("<p xml:lang='la-Latn'>a <seg xml:lang=''>b</seg> <seg xml:lang='und'>c</seg></p>", "a b c"),
+    (
+        "<p>dicit <quote>gustate <ref>Ps. 33</ref> et <ref>(Ps 33:9)</ref> <ref "
+        "target='n'>videte quam</ref></quote></p>",
+        "dicit gustate et videte quam",
+    ),
+    (
+        "<p>dicit <cit><quote>gustate</quote><ref>Ps.</ref></cit> <q>et <ref>33, 9</ref></q></p>",
+        "dicit gustate et",
+    ),
+    (
+        "<p>dicit <cit><ref>Is. VII, 14</ref> <quote>ecce virgo</quote></cit></p>",
+        "dicit ecce virgo",
+    ),
 ]
 
 

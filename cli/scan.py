@@ -10,6 +10,7 @@ import typer
 
 from allusion_es.cli.options import Name, ServerOptions, takes_server
 from allusion_es.cli.partial import AllowPartial, partial_of, tell_missing
+from allusion_es.cli.read import Languages, tell_left_out
 from allusion_es.core.errors import AllusionError, UsageError
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def scan(
             show_default=False,
         ),
     ] = None,
+    language: Languages = None,
     allow_partial: AllowPartial = False,
     *,
     server: ServerOptions,
@@ -120,7 +122,8 @@ def scan(
     """Find every stretch of a text that alludes to a passage, and to which.
 
     The text is read whole, with its quotations, paraphrases and allusions; each finding says how
-    likely it is. Notes and apparatus of TEI files are left out.
+    likely it is. Notes, apparatus, front and back matter and other languages of TEI files are left
+    out; what is read of a file is what `allusion-es read` prints.
     """
     from allusion_es.cli.scan_output import Output
     from allusion_es.cli.scanning import Job
@@ -146,7 +149,7 @@ def scan(
     processes = 1 if allow_partial else workers or os.cpu_count() or 1
     job = Job(name, server, options, processes, resume=resume, partial=partial)
     try:
-        _scan(files, kind, frozenset(keep or ()), job, output)
+        _scan(files, kind, frozenset(keep or ()), frozenset(language or ()), job, output)
     except AllusionError as error:
         kept = job.leave()
         raise type(error)(f"{error}; {kept}" if kept else str(error)) from error
@@ -159,13 +162,15 @@ def _scan(
     files: list[Path],
     kind: Literal["text", "tei"] | None,
     keep: frozenset[str],
+    languages: frozenset[str],
     job: "Job",
     output: "Output",
 ) -> None:
     from allusion_es.corpora.source import read_source
 
     for path in files:
-        source = read_source(path, kind=kind, keep=keep)
+        source = read_source(path, kind=kind, keep=keep, languages=languages)
+        tell_left_out(source)
         found = job.scan(source, output.journal(path))
         output.write(source, found, job)
         sys.stdout.flush()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from allusion_es.core.errors import UsageError
+from allusion_es.corpora.left_out import LeftOut
 from allusion_es.corpora.source_map import Labels, TextMap
 from allusion_es.corpora.tei_events import FileFacts
 
@@ -32,6 +33,10 @@ class Annotation:
         line: The line of the file on which it begins, from 1.
         parent: The annotation around it, its number among all, or -1.
         next: The id of the element that goes on with its words, or "".
+        left_out: What it stands in, or is, if that is no part of the text: a `front`, words of
+            another language; else "".
+        follows: What is left out directly before it, if that is words of another language or
+            deleted ones, so that it may go to them; else "".
     """
 
     element: str
@@ -45,6 +50,8 @@ class Annotation:
     line: int
     parent: int
     next: str = ""
+    left_out: str = ""
+    follows: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,8 @@ class SourceText:
         insert_at: The byte after the file's header, where a `standOff` may go; -1 without one.
         prefix: What stands before element names of TEI (`tei:`), or "".
         reserved: The ids of the whole file that begin with `allusion`.
+        left_out: What the file has besides the text, in the order of the file.
+        remarks: What an editor should know of how it was read, a line each.
     """
 
     path: Path
@@ -109,6 +118,8 @@ class SourceText:
     insert_at: int = -1
     prefix: str = ""
     reserved: frozenset[str] = frozenset()
+    left_out: tuple[LeftOut, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def place(self, start: int, end: int) -> Place:
         """Where the characters from `start` to `end` of the text stand.
@@ -135,7 +146,11 @@ class SourceText:
 
 
 def read_source(
-    path: Path, *, kind: SourceKind | None = None, keep: frozenset[str] = frozenset()
+    path: Path,
+    *,
+    kind: SourceKind | None = None,
+    keep: frozenset[str] = frozenset(),
+    languages: frozenset[str] = frozenset(),
 ) -> SourceText:
     """Read a file to look for allusions in.
 
@@ -145,6 +160,7 @@ def read_source(
             does, else plain text.
         keep: Elements of TEI whose words are read although they are left out by default, such as
             `note`.
+        languages: Values of `xml:lang` that are read besides Latin; `all` is every one.
 
     Raises:
         InputError: It cannot be read as that; the message says where and why.
@@ -165,5 +181,5 @@ def read_source(
         known = ", ".join(SOURCE_KINDS)
         raise UsageError(f"there is no kind of source {kind!r}; use one of {known}")
     if kind == "tei" or (kind is None and looks_like_tei(path)):
-        return read_tei(path, keep=keep)
+        return read_tei(path, keep=keep, languages=languages)
     return read_plain(path)

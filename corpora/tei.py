@@ -12,6 +12,7 @@ the hyphen.
 from pathlib import Path
 
 from allusion_es.core.errors import InputError
+from allusion_es.corpora.left_out import LeftOut, left_out_note
 from allusion_es.corpora.source import SourceText
 from allusion_es.corpora.source_map import TextMap
 from allusion_es.corpora.source_plain import check_latin
@@ -19,7 +20,12 @@ from allusion_es.corpora.tei_events import read_events
 from allusion_es.corpora.tei_reader import TeiReader
 
 
-def read_tei(path: Path, *, keep: frozenset[str] = frozenset()) -> SourceText:
+def read_tei(
+    path: Path,
+    *,
+    keep: frozenset[str] = frozenset(),
+    languages: frozenset[str] = frozenset(),
+) -> SourceText:
     """Read a TEI file.
 
     It is read as a stream; memory holds its text, some numbers for each line and element, and
@@ -29,6 +35,7 @@ def read_tei(path: Path, *, keep: frozenset[str] = frozenset()) -> SourceText:
         path: TEI P5, in UTF-8, UTF-16, ISO-8859-1 or another encoding of one byte a character,
             as the file declares.
         keep: Elements whose words are read although they are left out by default, such as `note`.
+        languages: Values of `xml:lang` that are read besides Latin; `all` is every one.
 
     Raises:
         InputError: It is not well-formed, not TEI, declares entities, or has no Latin text.
@@ -43,12 +50,21 @@ def read_tei(path: Path, *, keep: frozenset[str] = frozenset()) -> SourceText:
         ...     source.text, source.place(8, 10).xpath, source.annotations[0].text
         ('Gustate et videte', '/TEI[1]/text[1]/body[1]/p[1]', 'Ps 33,9')
     """
-    reader = TeiReader(path, keep)
+    reader = TeiReader(path, keep, languages)
     facts = read_events(path, reader)
+    # A deletion to an id that never comes would leave out all the rest.
+    endless: frozenset[str] = frozenset()
+    while reader.deletions:
+        endless |= reader.deletions.keys()
+        reader = TeiReader(path, keep, languages, endless)
+        facts = read_events(path, reader)
     text = reader.builder.finished()
+    left_out = _left_out(reader, len(text))
     if not text:
+        told = left_out_note(left_out)
         raise InputError(
-            f"{path}: there is no text outside of its header, notes and apparatus; give it some"
+            f"{path}: there is no text outside of its header, notes and apparatus; "
+            + (told or "give it some")
         )
     check_latin(text, path)
     runs, nodes = reader.builder.runs, reader.nodes.finished(reader.builder.runs, len(text))
@@ -70,4 +86,15 @@ def read_tei(path: Path, *, keep: frozenset[str] = frozenset()) -> SourceText:
         insert_at=reader.insert_at,
         prefix=reader.prefix,
         reserved=frozenset(reader.notes.reserved),
+        left_out=left_out,
+        remarks=tuple(reader.remarks),
     )
+
+
+def _left_out(reader: TeiReader, length: int) -> tuple[LeftOut, ...]:
+    """What was left out, in the order of the file, without what has no words."""
+    # What stands in a reading that had to give way may point behind the end of the text.
+    for omission in reader.omissions:
+        omission.start = min(omission.start, length)
+    found = (omission.finished() for omission in reader.omissions if omission.words)
+    return tuple(sorted(found, key=lambda each: (each.start, each.line)))

@@ -95,7 +95,10 @@ def test_the_table_says_where(scan: Run, plain: Path, tei: Path) -> None:
     assert lines[0] == "sermo"
     assert any(line.startswith("l. 3") and "Ps 33,9" in line for line in lines)
     assert any(line.startswith("4, p. 12, l. 7") for line in lines)
-    assert len(done.stderr.splitlines()) == 2
+    told, left_out, also_told = done.stderr.splitlines()
+    assert f"{plain}: 2 findings" in told
+    assert left_out == (f"{tei}: left out: note (8 words, line 4); --keep note reads it")
+    assert f"{tei}: 1 finding of" in also_told
 
 
 def test_tei_gives_page_line_and_path_and_leaves_notes_out(scan: Run, tei: Path) -> None:

@@ -9,7 +9,7 @@ from allusion_es.language.normalise import fold
 from allusion_es.language.stopwords import STOP_WORDS
 from allusion_es.language.tokenise import Tokeniser
 
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
 """Raised whenever the same text would give other tokens or lemmas."""
 
 

@@ -201,6 +201,8 @@ def _tell(answer: "Answer") -> None:
     if not answer.hits:
         words = ", ".join(answer.unknown) or "none"
         print(f"query {identifier}: no passage found; unknown words: {words}", file=sys.stderr)
+    if answer.doubt:
+        print(f"query {identifier}: {answer.doubt}", file=sys.stderr)
     if answer.cut:
         print(
             f"query {identifier}: {answer.cut} of its most frequent words were not searched for; "

@@ -85,6 +85,10 @@ class Analyser:
         self._stop = STOP_WORDS if stop_words else frozenset()
         self.settings = AnalysisSettings(lemmatiser, self._lemmatiser.version, stop_words)
 
+    def is_word(self, form: str) -> bool:
+        """Whether the lemmatiser's dictionary has a word, spelled as a token."""
+        return self._lemmatiser.is_word(form)
+
     def analyse(self, text: str) -> Analysis:
         """Tokens, lemmas and spans of `text`; empty tuples where it has no words."""
         words = self._tokeniser.words(text)

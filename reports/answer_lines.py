@@ -41,6 +41,7 @@ def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -
                 "unknown": answer.unknown,
             },
             "hits": [asdict(hit) for hit in answer.hits],
+            **({"notes": [answer.doubt]} if answer.doubt else {}),
             **({"partial": partial} if partial else {}),
         },
         ensure_ascii=False,

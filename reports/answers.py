@@ -57,8 +57,14 @@ def findings_of(
             work=query.work,
             place=place,
             method=method,
-            note=f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else "",
+            note=_note(answer),
         )
+
+
+def _note(answer: Answer) -> str:
+    unknown = f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else ""
+    doubt = answer.doubt[:1].upper() + answer.doubt[1:]
+    return ". ".join(filter(None, [unknown, doubt]))
 
 
 def _match(

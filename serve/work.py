@@ -12,6 +12,7 @@ from allusion_es.reports.finding import ReportMeta
 from allusion_es.reports.scanned import scan_meta, scanned_findings
 from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.latin import text_doubt
 from allusion_es.retrieval.pipeline import Answer, Retriever, index_analyser
 from allusion_es.scanning.blocks import cut
 from allusion_es.scanning.options import ScanOptions
@@ -91,19 +92,22 @@ def _answers(
 
     shown = findings_of(remembered(), index, retriever.analyser, retriever.compared, method)
     for number, finding in enumerate(shown, start=1):
-        job.meta = replace(job.meta, notes=(*retriever.notes, *_cut(last[0], job.meta.notes)))
+        job.meta = replace(job.meta, notes=(*retriever.notes, *_told(last[0], job.meta.notes)))
         job.progress = number / len(asked.queries)
         answer = last[0] if asked.explain else _without_reasons(last[0])
         yield Found(answer_json(answer), finding, tuple(answer_tsv(answer)))
 
 
-def _cut(answer: Answer, known: tuple[str, ...]) -> list[str]:
-    """What to say of words that were not searched for, once."""
+def _told(answer: Answer, known: tuple[str, ...]) -> list[str]:
+    """What to say of queries that are hardly Latin, and of words that were not searched for."""
     told = [note for note in known if note.startswith("Query ")]
+    query = f"Query {answer.query.query.query_id}"
+    if answer.doubt:
+        told.append(f"{query}: {answer.doubt}")
     if answer.cut:
         told.append(
-            f"Query {answer.query.query.query_id}: {answer.cut} of its most frequent words were "
-            "not searched for; a shorter text finds more."
+            f"{query}: {answer.cut} of its most frequent words were not searched for; a shorter "
+            "text finds more."
         )
     return told
 
@@ -120,7 +124,9 @@ def scan_work(asked: ScanAsked, text: StoredText, scan: Scan) -> Work:
         method = "Scan, fast" if asked.fast else "Scan"
         if asked.threshold is not None:
             method = f"{method}, probability from {asked.threshold:g}"
-        job.meta = scan_meta(source, index.name, method)
+        doubt = text_doubt(source.text, index, index_analyser(index))
+        notes = (f"The text: {doubt}",) if doubt else ()
+        job.meta = scan_meta(source, index.name, method, notes)
 
         def progress(share: float) -> None:
             job.progress = max(job.progress, min(1.0, share))

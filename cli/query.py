@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
+    IdColumn,
     Name,
     ServerOptions,
+    TextColumn,
+    column_names,
     open_candidate_index,
     takes_server,
 )
@@ -46,6 +49,7 @@ class InputFormat(StrEnum):
 
     lines = "lines"
     jsonl = "jsonl"
+    table = "table"
 
 
 @takes_server
@@ -54,7 +58,8 @@ def query(
         str,
         typer.Argument(
             metavar="TEXT|-|FILE",
-            help="The words; or - for stdin, or a file: one query a line, or JSON lines.",
+            help="The words; or - for stdin, or a file: one query a line (HTML, DOCX: a "
+            "paragraph), JSON lines, or a CSV or TSV with a column text.",
             show_default=False,
         ),
     ],
@@ -116,6 +121,8 @@ def query(
         InputFormat | None,
         typer.Option(help="How a file or stdin is read; by its name by default."),
     ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
     tag: Annotated[str, typer.Option(help="Name of the run in TREC output.")] = "",
     allow_partial: AllowPartial = False,
     *,
@@ -133,7 +140,7 @@ def query(
         raise UsageError(
             "--html writes a report instead of printing; leave out --format and --tag, or --html"
         )
-    queries = read_queries(text, input_format)
+    queries = read_queries(text, input_format, column_names(text=text_column, query_id=id_column))
     partial = partial_of(allow_partial, server)
     index = open_candidate_index(name, server, partial)
     retriever = Retriever(

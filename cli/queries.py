@@ -1,4 +1,4 @@
-"""Reading queries: from the command line, one a line, as JSON lines (gold files too), or a table."""
+"""Reading queries: from the command line, lines, JSON lines (gold files too), or a table."""
 
 import json
 import re

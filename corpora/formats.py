@@ -18,7 +18,7 @@ _TEI_SUFFIXES = frozenset({".xml", ".tei"})
 _TEI_BEGINNINGS = ("<?xml", "<TEI", "<tei:TEI", "<!DOCTYPE TEI")
 _HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml", ".xht"})
 _HTML = re.compile(
-    r"(?:\s|<\?xml[^>]*>|<!--.*?-->)*(?:<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>])",
+    r"(?>\s+|<\?xml[^>]*>|<!--(?:(?!-->).)*+-->)*+(?:<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
 _WORD = "word/document.xml"

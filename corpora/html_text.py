@@ -165,7 +165,7 @@ class _Reader:
         self.paragraphs.is_preformatted = tag == "pre" or self.paragraphs.is_preformatted
 
     def end(self, tag: str) -> None:
-        if tag in _VOID:
+        if tag in _VOID or all(name != tag for name, _ in reversed(self._open)):
             return
         while self._open:
             name, is_out = self._open.pop()

@@ -1,6 +1,7 @@
 """Passages from tables, and the choice of a reader for a file."""
 
 import csv
+import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -66,8 +67,8 @@ def read_passages(
         found = kind_of(path, tables=True)
         if found == "tei":
             raise InputError(
-                f"{path}: the file is XML, and passages are not read from it; save its text as plain "
-                "text, one passage a line ('allusion-es read' prints it)"
+                f"{path}: the file is XML, and passages are not read from it; save its text as "
+                "plain text, one passage a line ('allusion-es read' prints it)"
             )
         if path.suffix.lower() in TABLE_SUFFIXES:
             return read_table(path, work=work, columns=columns)
@@ -178,10 +179,7 @@ def read_rows(
 
 def _rows(source: Path | str, text: str | None) -> Iterator[tuple[int, list[str]]]:
     """Each row with the number of its first line."""
-    if text is not None:
-        lines = iter(text.splitlines(keepends=True))
-    else:
-        lines = read_lines(Path(source))
+    lines = read_lines(Path(source)) if text is None else io.StringIO(text, newline="")
     number = 1
     first = next(lines, "")
     if first.strip().lower() in ("sep=,", "sep=;", "sep=\t", "sep="):  # as Excel begins a table

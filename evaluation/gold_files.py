@@ -45,10 +45,10 @@ def read_gold(
     r"""The gold links of a file, in its order.
 
     JSON lines: one object a line, with `text` and `relevant`, and any other of
-    `gold_fields.COLUMNS`. Tables: the same columns, with a header, and tabs or as a `.csv`; in `relevant` and
-    `source_ids`, ids or references with blanks or semicolons between them. TREC: qrels, and
-    topics beside them. A link without `query_id` is named by its line. Other fields are passed
-    over.
+    `gold_fields.COLUMNS`. Tables: the same columns, with a header, and with tabs or as a `.csv`;
+    in `relevant` and `source_ids`, ids or references with blanks or semicolons between them.
+    TREC: qrels, and topics beside them. A link without `query_id` is named by its line. Other
+    fields are passed over.
 
     Args:
         path: A UTF-8 file; `.jsonl`, `.tsv`, `.csv` and `.qrels` are known by their names.

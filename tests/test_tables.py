@@ -133,7 +133,7 @@ def test_a_very_long_line_does_not_fill_the_memory(write: Writer) -> None:
 
 def test_what_is_no_file_is_told(tmp_path: Path) -> None:
     assert ": cannot be read (No such file" in complaint(tmp_path / "none.tsv")
-    assert ": cannot be read: Is a directory" in complaint(tmp_path, kind="table")
+    assert ": cannot be read (Is a directory)" in complaint(tmp_path, kind="table")
 
 
 def test_a_file_without_permission_is_told(write: Writer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ footnotes, headers and comments are parts of their own, which are not opened.
 
 import re
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
@@ -45,7 +46,11 @@ def read_docx(path: Path) -> Document:
     parser.StartDoctypeDeclHandler = reader.doctype
     try:
         with zipfile.ZipFile(path) as packed:
-            info = packed.getinfo(_PART)
+            info = next((each for each in packed.infolist() if each.filename == _PART), None)
+            if info is None:
+                raise InputError(f"{path}: there is no {_PART} in it; save it as DOCX")
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise InputError(f"{path}: packed in another way than DOCX files are; save it anew")
             if info.flag_bits & 1:
                 raise InputError(f"{path}: the file is encrypted; save it without a password")
             if info.file_size > LARGEST:
@@ -63,10 +68,11 @@ def read_docx(path: Path) -> Document:
             f"{path}: {_PART}:{error.lineno}: not well-formed XML "
             f"({expat.ErrorString(error.code)}); save the file anew"
         ) from error
-    except KeyError as error:
-        raise InputError(f"{path}: there is no {_PART} in it; save it as DOCX") from error
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError, NotImplementedError,
-            RuntimeError) as error:  # fmt: skip
+    except (
+        # What the standard library raises of damaged archives, and expat of odd encodings.
+        zipfile.BadZipFile, zlib.error, EOFError, LookupError, NotImplementedError, RuntimeError,
+        ValueError,
+    ) as error:  # fmt: skip
         raise InputError(f"{path}: a damaged DOCX file ({error}); save it anew") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error

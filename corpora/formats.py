@@ -125,6 +125,8 @@ def kind_of(path: Path, *, tables: bool = False) -> TextKind:
     text = _decoded(first)
     if _HTML.match(text):
         return "html"
+    if not tables and looks_like_json(text):
+        raise _refusal(str(path), *_NAMES[".json"])
     return "tei" if text.lstrip().startswith(_TEI_BEGINNINGS) else "text"
 
 
@@ -198,7 +200,8 @@ def _is_json(text: str) -> bool:
             json.loads(part)
         except ValueError as error:
             # What is wrong at the very end was cut off: what stands before it was JSON.
-            if isinstance(error, json.JSONDecodeError) and error.pos >= len(part.rstrip()) - 1:
+            assert isinstance(error, json.JSONDecodeError)
+            if error.pos >= len(part.rstrip()) - 1 or error.msg.startswith("Unterminated string"):
                 return True
         except RecursionError:
             return True

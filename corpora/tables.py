@@ -64,13 +64,14 @@ def read_passages(
         UsageError: There is no such kind.
     """
     if kind is None:
-        found = kind_of(path, tables=True)
+        is_table = path.suffix.lower() in TABLE_SUFFIXES
+        found = kind_of(path, tables=is_table)
         if found == "tei":
             raise InputError(
                 f"{path}: the file is XML, and passages are not read from it; save its text as "
                 "plain text, one passage a line ('allusion-es read' prints it)"
             )
-        if path.suffix.lower() in TABLE_SUFFIXES:
+        if is_table:
             return read_table(path, work=work, columns=columns)
         document = found if found == "html" or found == "docx" else None
         return read_text_lines(path, work=work, kind=document, check=document is None)

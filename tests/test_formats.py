@@ -24,7 +24,8 @@ from allusion_es.language.analysis import Analyser
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 CASE = (
     "<html><head><title>Sermo</title></head><body><h1>Sermo</h1><p>Gustate et videte quoniam "
-    "suavis est Dominus<br/>Beatus vir qui sperat in eo; c&aelig;li enarrant gloriam Dei</p></body></html>"
+    "suavis est Dominus<br/>Beatus vir qui sperat in eo; c&aelig;li enarrant gloriam Dei</p></body>"
+    "</html>"
 )
 
 

@@ -6,12 +6,9 @@ import zipfile
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from html.entities import html5
 from pathlib import Path
-from typing import Literal
 
 from allusion_es.core.errors import InputError
-
-TextKind = Literal["text", "tei", "html", "docx"]
-"""What words are read from."""
+from allusion_es.corpora.source import SourceKind
 
 _FIRST = 1 << 14
 _TEI_SUFFIXES = frozenset({".xml", ".tei"})
@@ -89,7 +86,7 @@ _MARKUP = re.compile(
 _JSON_BEGINNING = re.compile(r'\s*(?:\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*[{\[])')
 
 
-def kind_of(path: Path, *, tables: bool = False) -> TextKind:
+def kind_of(path: Path, *, tables: bool = False) -> SourceKind:
     """What a file is: by its name, else by its first bytes.
 
     Args:
@@ -222,7 +219,7 @@ def _decoded(first: bytes) -> str:
     return first.removeprefix(BOM_UTF8).decode(codec, "ignore")
 
 
-def _packed_kind(path: Path) -> TextKind:
+def _packed_kind(path: Path) -> SourceKind:
     try:
         with zipfile.ZipFile(path) as packed:
             names = packed.namelist()

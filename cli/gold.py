@@ -9,9 +9,12 @@ import typer
 
 from allusion_es.cli.gold_tei import Numbers, Out, from_tei
 from allusion_es.cli.options import (
+    IdColumn,
     Name,
     ServerOptions,
     TableFormat,
+    TextColumn,
+    column_names,
     open_candidate_index,
     takes_server,
 )
@@ -66,6 +69,12 @@ Topics = Annotated[
         show_default=False,
     ),
 ]
+RelevantColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What a table calls the column relevant.", show_default=False
+    ),
+]
 Numbering = Annotated[Numbers, typer.Option(help="Whose verse numbers the file has.")]
 
 app.command("from-tei")(from_tei)
@@ -77,6 +86,9 @@ def check(
     file: File,
     kind: FileKind = None,
     topics: Topics = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    relevant_column: RelevantColumn = None,
     numbering: Numbering = Numbers.vulgate,
     name: Name = "vulgate",
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
@@ -92,7 +104,8 @@ def check(
     from allusion_es.evaluation.gold_files import read_gold
     from allusion_es.retrieval.pipeline import index_analyser
 
-    links = read_gold(file, kind, topics)
+    columns = column_names(text=text_column, query_id=id_column, relevant=relevant_column)
+    links = read_gold(file, kind, topics, columns)
     index = open_candidate_index(name, server)
     analyser = index_analyser(index)
     report = look_through(links, index, analyser, numbering.value, source=str(file))
@@ -109,6 +122,9 @@ def convert(
     out: Out = None,
     kind: FileKind = None,
     topics: Topics = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    relevant_column: RelevantColumn = None,
     numbering: Numbering = Numbers.vulgate,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out passages that the index lacks.")
@@ -126,7 +142,8 @@ def convert(
 
     if to is Kind.trec and out is None:
         raise UsageError("--to trec writes two files; name the qrels with --out")
-    links = read_gold(file, kind, topics)
+    columns = column_names(text=text_column, query_id=id_column, relevant=relevant_column)
+    links = read_gold(file, kind, topics, columns)
     ids = open_candidate_index(name, server).ids()
     if skip_unknown:
         kept, unknown = resolve_known(links, ids, numbering.value, source=str(file))

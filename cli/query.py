@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
+    IdColumn,
     Name,
     ServerOptions,
+    TextColumn,
+    column_names,
     open_candidate_index,
     takes_server,
 )
@@ -47,6 +50,7 @@ class InputFormat(StrEnum):
 
     lines = "lines"
     jsonl = "jsonl"
+    table = "table"
 
 
 @takes_server
@@ -55,7 +59,8 @@ def query(
         str,
         typer.Argument(
             metavar="TEXT|-|FILE",
-            help="The words; or - for stdin, or a file: one query a line, or JSON lines.",
+            help="The words; or - for stdin, or a file: one query a line (HTML, DOCX: a "
+            "paragraph), JSON lines, or a CSV or TSV with a column text.",
             show_default=False,
         ),
     ],
@@ -117,6 +122,8 @@ def query(
         InputFormat | None,
         typer.Option(help="How a file or stdin is read; by its name by default."),
     ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
     tag: Annotated[str, typer.Option(help="Name of the run in TREC output.")] = "",
     allow_partial: AllowPartial = False,
     *,
@@ -135,7 +142,7 @@ def query(
         raise UsageError(
             "--html writes a report instead of printing; leave out --format and --tag, or --html"
         )
-    queries = read_queries(text, input_format)
+    queries = read_queries(text, input_format, column_names(text=text_column, query_id=id_column))
     partial = partial_of(allow_partial, server)
     index = open_candidate_index(name, server, partial)
     retriever = Retriever(
@@ -223,6 +230,8 @@ def _tell(answer: "Answer") -> None:
     if not answer.hits:
         words = ", ".join(answer.unknown) or "none"
         print(f"query {identifier}: no passage found; unknown words: {words}", file=sys.stderr)
+    if answer.doubt:
+        print(f"query {identifier}: {answer.doubt}", file=sys.stderr)
     if answer.cut:
         print(
             f"query {identifier}: {answer.cut} of its most frequent words were not searched for; "

@@ -1,10 +1,14 @@
 """`allusion-es scan`: where does a text allude, and to what?"""
 
+import contextlib
 import os
+import shutil
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,10 +16,15 @@ from allusion_es.cli.options import Name, ServerOptions, takes_server
 from allusion_es.cli.partial import AllowPartial, partial_of, tell_missing
 from allusion_es.cli.read import Languages, tell_left_out
 from allusion_es.core.errors import AllusionError, UsageError
+from allusion_es.core.files import writing
+from allusion_es.core.locks import scratch_folder
 
 if TYPE_CHECKING:
     from allusion_es.cli.scan_output import Output
     from allusion_es.cli.scanning import Job
+    from allusion_es.corpora.source import SourceKind as Kind
+
+_STDIN = Path("-")
 
 
 class Format(StrEnum):
@@ -42,13 +51,19 @@ class SourceKind(StrEnum):
 
     text = "text"
     tei = "tei"
+    html = "html"
+    docx = "docx"
 
 
 @takes_server
 def scan(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Plain texts or TEI files.", show_default=False),
+        typer.Argument(
+            metavar="FILE…|-",
+            help="Plain texts, TEI, HTML or DOCX files; or - for stdin.",
+            show_default=False,
+        ),
     ],
     name: Name = "vulgate",
     threshold: Annotated[
@@ -127,6 +142,7 @@ def scan(
     """
     from allusion_es.cli.scan_output import Output
     from allusion_es.cli.scanning import Job
+    from allusion_es.corpora.source import SOURCE_KINDS
     from allusion_es.retrieval.choices import within_of
     from allusion_es.scanning.options import ScanOptions
 
@@ -137,30 +153,30 @@ def scan(
         top=top,
         within=within_of(book, testament, work),
     )
-    kind: Literal["text", "tei"] | None = None
-    if input_format is not None:
-        kind = "tei" if input_format is SourceKind.tei else "text"
+    kind = next((each for each in SOURCE_KINDS if each == input_format), None)
     output = Output(format.value, tei.value, out, force=force)
-    output.check(files, kind, resume=resume)
-    partial = partial_of(allow_partial, server)
     if allow_partial and resume:
         raise UsageError("--allow-partial keeps nothing to go on with; leave out --resume")
-    # What other processes miss cannot be told here.
-    processes = 1 if allow_partial else workers or os.cpu_count() or 1
-    job = Job(name, server, options, processes, resume=resume, partial=partial)
-    try:
-        _scan(files, kind, frozenset(keep or ()), frozenset(language or ()), job, output)
-    except AllusionError as error:
-        kept = job.leave()
-        raise type(error)(f"{error}; {kept}" if kept else str(error)) from error
-    except KeyboardInterrupt as error:
-        kept = job.leave()
-        raise KeyboardInterrupt(f"interrupted; {kept}" if kept else "") from error
+    with _with_stdin(files) as (paths, names):
+        output.check(paths, kind, resume=resume)
+        partial = partial_of(allow_partial, server)
+        # What other processes miss cannot be told here.
+        processes = 1 if allow_partial else workers or os.cpu_count() or 1
+        job = Job(name, server, options, processes, resume=resume, partial=partial)
+        try:
+            _scan(paths, names, kind, frozenset(keep or ()), frozenset(language or ()), job, output)
+        except AllusionError as error:
+            kept = job.leave()
+            raise type(error)(f"{error}; {kept}" if kept else str(error)) from error
+        except KeyboardInterrupt as error:
+            kept = job.leave()
+            raise KeyboardInterrupt(f"interrupted; {kept}" if kept else "") from error
 
 
 def _scan(
     files: list[Path],
-    kind: Literal["text", "tei"] | None,
+    names: dict[Path, Path],
+    kind: "Kind | None",
     keep: frozenset[str],
     languages: frozenset[str],
     job: "Job",
@@ -170,10 +186,32 @@ def _scan(
 
     for path in files:
         source = read_source(path, kind=kind, keep=keep, languages=languages)
-        tell_left_out(source)
-        found = job.scan(source, output.journal(path))
+        shown = replace(source, path=names.get(path, path))
+        tell_left_out(shown)
+        found = job.scan(shown, output.journal(path))
         output.write(source, found, job)
         sys.stdout.flush()
-        job.tell(source, len(found))
+        job.tell(shown, len(found))
     job.finish()
     tell_missing(job.partial)
+
+
+@contextlib.contextmanager
+def _with_stdin(files: list[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
+    """The files, with a copy of stdin for `-`, and what that copy is called in messages.
+
+    What it is shows in its first bytes, and some formats must be read from a file.
+    """
+    if _STDIN not in files:
+        yield files, {}
+        return
+    if files.count(_STDIN) > 1:
+        raise UsageError("'-' is there twice, but stdin can be read once only")
+    with scratch_folder() as folder:
+        copy = folder / "stdin"
+        with writing(copy) as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield [copy if path == _STDIN else path for path in files], {copy: Path(copy.name)}
+        except AllusionError as error:
+            raise type(error)(str(error).replace(str(copy), copy.name)) from error

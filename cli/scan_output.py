@@ -51,7 +51,7 @@ class Output:
         """
         for path in files:
             _check_readable(path)
-        if self.format == "tei" and self.tei != "separate":
+        if self.format == "tei":
             self._check_tei(files, kind)
         if self.folder is None:
             if resume:
@@ -66,10 +66,16 @@ class Output:
         self._check_targets(files, resume=resume)
 
     def _check_tei(self, files: Sequence[Path], kind: SourceKind | None) -> None:
-        from allusion_es.corpora.source_plain import looks_like_tei
+        from allusion_es.corpora.formats import kind_of
 
         for path in files:
-            if kind == "text" or (kind is None and not looks_like_tei(path)):
+            found = kind or kind_of(path)
+            if found in ("html", "docx"):
+                raise UsageError(
+                    f"{path} is {found.upper()}, to whose characters TEI cannot point; use "
+                    "another --format"
+                )
+            if found != "tei" and self.tei != "separate":
                 raise UsageError(
                     f"{path} is no TEI file, so no markup can go into it; use --tei separate"
                 )

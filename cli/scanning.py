@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 _ALONE = 4
 """Blocks from which more than one process is worth its start."""
 
-_SAMPLE = 20_000
-_KNOWN = 0.2
-_LARGE = 5_000
-
 
 class Job:
     """Scans texts with the same options.
@@ -154,18 +150,8 @@ class Job:
 
     def _warn(self, source: SourceText) -> None:
         """Say on stderr if a text is hardly one in the language of the index."""
+        from allusion_es.retrieval.latin import text_doubt
         from allusion_es.retrieval.pipeline import index_analyser
 
-        words = index_analyser(self.index).analyse(source.text[:_SAMPLE]).lemmas
-        if not words:
-            print(f"{source.path}: there is no word in it", file=sys.stderr)
-            return
-        statistics = self.index.statistics("lemma", words)
-        known = int((statistics.df > 0).sum())
-        # A small collection lacks most words of any text.
-        if statistics.passages >= _LARGE and known < _KNOWN * len(words):
-            print(
-                f"{source.path}: of its first {len(words)} words only {known} occur in "
-                f"{self.index.name!r}; is it Latin?",
-                file=sys.stderr,
-            )
+        if doubt := text_doubt(source.text, self.index, index_analyser(self.index)):
+            print(f"{source.path}: {doubt}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Source texts: what is read for allusions, plain or TEI, with the place of every character."""
+"""Source texts: what is read for allusions, with the place of every character."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from allusion_es.corpora.left_out import LeftOut
 from allusion_es.corpora.source_map import Labels, TextMap
 from allusion_es.corpora.tei_events import FileFacts
 
-SourceKind = Literal["text", "tei"]
-"""What a source file is: plain text, or TEI P5."""
+SourceKind = Literal["text", "tei", "html", "docx"]
+"""What a source file is: plain text, TEI P5, a web page, or a document of a word processor."""
 
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 
@@ -84,7 +84,7 @@ class SourceText:
         path: The file.
         kind: What it is.
         text: Its words for analysis. Of a plain file the whole text, character by character; of
-            TEI what `tei.read_tei` makes of it.
+            TEI what `tei.read_tei` makes of it; of a page or document its paragraphs, a line each.
         map: Where each character of `text` stands in the file.
         facts: What the file was when it was read.
         title: The work's title, or "".
@@ -155,9 +155,8 @@ def read_source(
     """Read a file to look for allusions in.
 
     Args:
-        path: A UTF-8 text, or TEI P5 in the encoding that it declares.
-        kind: What it is; by default TEI if its name ends in `.xml` or `.tei` or it begins as XML
-            does, else plain text.
+        path: A UTF-8 text, DOCX, or TEI P5 or HTML in the encoding that it declares.
+        kind: What it is; by default as its name and first bytes say (`formats.kind_of`).
         keep: Elements of TEI whose words are read although they are left out by default, such as
             `note`.
         languages: Values of `xml:lang` that are read besides Latin; `all` is every one.
@@ -174,12 +173,16 @@ def read_source(
         ...     read_source(path).place(8, 10)
         Place(page='', line='1', section='', xpath='', offset=8, length=2)
     """
-    from allusion_es.corpora.source_plain import looks_like_tei, read_plain
+    from allusion_es.corpora.formats import kind_of
+    from allusion_es.corpora.source_plain import read_document, read_plain
     from allusion_es.corpora.tei import read_tei
 
     if kind is not None and kind not in SOURCE_KINDS:
         known = ", ".join(SOURCE_KINDS)
         raise UsageError(f"there is no kind of source {kind!r}; use one of {known}")
-    if kind == "tei" or (kind is None and looks_like_tei(path)):
+    found = kind or kind_of(path)
+    if found == "tei":
         return read_tei(path, keep=keep, languages=languages)
-    return read_plain(path)
+    if found == "html" or found == "docx":
+        return read_document(path, found)
+    return read_plain(path, check=kind is None)

@@ -25,8 +25,14 @@ def pointer(source: SourceText, start: int, end: int, *, inside: bool = False) -
         inside: Whether the pointer stands in the file itself.
 
     Raises:
-        UsageError: There are no such characters.
+        UsageError: There are no such characters, or the file is a page or a document, in which
+            nothing can point to characters.
     """
+    if source.kind in ("html", "docx"):
+        raise UsageError(
+            f"{source.path} is {source.kind.upper()}, to whose characters TEI cannot point; use "
+            "another format"
+        )
     file = "" if inside else quote(source.path.name)
     if source.kind == "text":
         return f"{file}#char={start},{end}"

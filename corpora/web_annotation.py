@@ -80,6 +80,8 @@ def _selectors(source: SourceText, found: Finding) -> list[dict[str, Any]]:
     }
     if source.kind == "text":
         return [words, {"type": "TextPositionSelector", "start": start, "end": end}]
+    if source.kind != "tei":  # places in its text are none of its file
+        return [words]
     place = source.place(start, end)
     position = {
         "type": "TextPositionSelector",

@@ -1,8 +1,9 @@
 """Gold links in files: JSON lines, tables with tabs, TREC qrels with their topics."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TextIO, get_args
 
 from allusion_es.core.errors import InputError, UsageError
@@ -23,29 +24,37 @@ GoldKind = Literal["jsonl", "tsv", "trec"]
 
 GOLD_KINDS: tuple[GoldKind, ...] = get_args(GoldKind)
 
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _SUFFIXES: dict[str, GoldKind] = {
     ".jsonl": "jsonl",
     ".json": "jsonl",
     ".tsv": "tsv",
     ".tab": "tsv",
+    ".csv": "tsv",
     ".qrels": "trec",
     ".qrel": "trec",
 }
 
 
-def read_gold(path: Path, kind: str | None = None, topics: Path | None = None) -> list[GoldLink]:
+def read_gold(
+    path: Path,
+    kind: str | None = None,
+    topics: Path | None = None,
+    columns: Mapping[str, str] = _NO_NAMES,
+) -> list[GoldLink]:
     r"""The gold links of a file, in its order.
 
     JSON lines: one object a line, with `text` and `relevant`, and any other of
-    `gold_fields.COLUMNS`. Tables: the same columns, with tabs and a header; in `relevant` and
-    `source_ids`, ids or references with blanks or semicolons between them. TREC: qrels, and
-    topics beside them. A link without `query_id` is named by its line. Other fields are passed
-    over.
+    `gold_fields.COLUMNS`. Tables: the same columns, with a header, and with tabs or as a `.csv`;
+    in `relevant` and `source_ids`, ids or references with blanks or semicolons between them.
+    TREC: qrels, and topics beside them. A link without `query_id` is named by its line. Other
+    fields are passed over.
 
     Args:
-        path: A UTF-8 file; `.jsonl`, `.tsv` and `.qrels` are known by their names.
+        path: A UTF-8 file; `.jsonl`, `.tsv`, `.csv` and `.qrels` are known by their names.
         kind: One of `GOLD_KINDS`, where the file's name does not say.
         topics: The topics of qrels; by default the file of the same name that ends in `.topics`.
+        columns: What a table calls its columns, where it is another name.
 
     Returns:
         The links, with `relevant` as the file has it: ids, or references such as `Ps 22,1-3`,
@@ -73,7 +82,7 @@ def read_gold(path: Path, kind: str | None = None, topics: Path | None = None) -
     if chosen == "trec":
         links = list(_read_trec(path, topics or path.with_suffix(".topics")))
     else:
-        links = list(read_table(path) if chosen == "tsv" else _read_json_lines(path))
+        links = list(read_table(path, columns) if chosen == "tsv" else _read_json_lines(path))
     if not links:
         raise InputError(f"{path}: there is no gold link in it; give at least one")
     _check_ids(links, path)

@@ -42,6 +42,7 @@ def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -
             },
             "hits": [asdict(hit) for hit in answer.hits],
             **({"error": str(answer.failure)} if answer.failure is not None else {}),
+            **({"notes": [answer.doubt]} if answer.doubt else {}),
             **({"partial": partial} if partial else {}),
         },
         ensure_ascii=False,

@@ -64,7 +64,9 @@ def findings_of(
 def _note(answer: Answer) -> str:
     if answer.failure is not None:
         return f"Not answered: {answer.failure}"
-    return f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else ""
+    unknown = f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else ""
+    doubt = answer.doubt[:1].upper() + answer.doubt[1:]
+    return ". ".join(filter(None, [unknown, doubt]))
 
 
 def _match(

@@ -99,7 +99,7 @@ def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] 
 
 
 def _label(source: SourceText, found: scans.Finding) -> str:
-    if source.kind == "text" and "\n" not in source.text.strip():
+    if source.kind != "tei" and "\n" not in source.text.strip():
         return f"characters {found.start + 1}–{found.end}"
     return place_label(source.place(found.start, found.end))
 

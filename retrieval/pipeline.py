@@ -14,6 +14,7 @@ from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.explain import first_stage_contributions
 from allusion_es.retrieval.generators import MAX_WORDS
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.latin import language_doubt
 from allusion_es.retrieval.one_of_each import DEEPER, Others, one_of_each
 from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
 from allusion_es.retrieval.reranking import (
@@ -39,6 +40,7 @@ class Answer:
         cut: How many of its distinct words were not searched for, since it has too many.
         failure: Why the query could not be answered; None where it was. There are no hits then,
             which says nothing of what the collection has.
+        doubt: Why it is hardly Latin (`latin.language_doubt`), or "".
     """
 
     query: AnalysedQuery
@@ -46,6 +48,7 @@ class Answer:
     unknown: tuple[str, ...]
     cut: int
     failure: AllusionError | None = None
+    doubt: str = ""
 
 
 class Retriever:
@@ -197,7 +200,8 @@ class Retriever:
             ranked, others = one_of_each(ranked, self._index, self._top)
         hits = self._hits(ranked, self._reasons(ranked, collection), others)
         distinct = max(len(set(query.words(field))) for field in self._fields)
-        return Answer(query, hits, self._unknown(query), max(0, distinct - MAX_WORDS))
+        unknown, doubt = self._unknown(query)
+        return Answer(query, hits, unknown, max(0, distinct - MAX_WORDS), doubt=doubt)
 
     def _reasons(self, ranked: Ranked, collection: Collection) -> Sequence[Explanation]:
         places = ranked.places.tolist()
@@ -245,16 +249,19 @@ class Retriever:
             )
         )
 
-    def _unknown(self, query: AnalysedQuery) -> tuple[str, ...]:
-        """Tokens that occur in none of the searched fields."""
+    def _unknown(self, query: AnalysedQuery) -> tuple[tuple[str, ...], str]:
+        """Tokens that occur in none of the searched fields, and what that says of the language."""
         tokens = query.words("token")
         known = np.zeros(len(tokens), dtype=bool)
+        passages = 0
         for field in self._fields:
-            known |= self._index.statistics(field, query.words(field)).df > 0
-        found = (
-            token for token, is_known in zip(tokens, known.tolist(), strict=True) if not is_known
-        )
-        return tuple(dict.fromkeys(found))
+            statistics = self._index.statistics(field, query.words(field))
+            known |= statistics.df > 0
+            passages = statistics.passages
+        is_known = known.tolist()
+        found = (token for token, each in zip(tokens, is_known, strict=True) if not each)
+        doubt = language_doubt(tokens, is_known, self._index, passages, self.analyser)
+        return tuple(dict.fromkeys(found)), doubt
 
 
 def checked_reasons(reasons: Iterable[Explanation], size: int, what: str) -> list[Explanation]:

@@ -12,6 +12,7 @@ from allusion_es.reports.finding import ReportMeta
 from allusion_es.reports.scanned import scan_meta, scanned_findings
 from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.latin import text_doubt
 from allusion_es.retrieval.pipeline import Answer, Retriever, index_analyser
 from allusion_es.scanning.blocks import cut
 from allusion_es.scanning.options import ScanOptions
@@ -103,14 +104,17 @@ def _answers(
 
 
 def _told(answer: Answer, known: tuple[str, ...]) -> list[str]:
-    """What to say of queries without answers and of words that were not searched for, once."""
+    """What to say of each query: unanswered, hardly Latin, or too long to be searched whole."""
     told = [note for note in known if note.startswith("Query ")]
+    query = f"Query {answer.query.query.query_id}"
     if answer.failure is not None:
-        told.append(f"Query {answer.query.query.query_id} was not answered: {answer.failure}")
+        told.append(f"{query} was not answered: {answer.failure}")
+    if answer.doubt:
+        told.append(f"{query}: {answer.doubt}")
     if answer.cut:
         told.append(
-            f"Query {answer.query.query.query_id}: {answer.cut} of its most frequent words were "
-            "not searched for; a shorter text finds more."
+            f"{query}: {answer.cut} of its most frequent words were not searched for; a shorter "
+            "text finds more."
         )
     return told
 
@@ -127,7 +131,9 @@ def scan_work(asked: ScanAsked, text: StoredText, scan: Scan) -> Work:
         method = "Scan, fast" if asked.fast else "Scan"
         if asked.threshold is not None:
             method = f"{method}, probability from {asked.threshold:g}"
-        job.meta = scan_meta(source, index.name, method)
+        doubt = text_doubt(source.text, index, index_analyser(index))
+        notes = (f"The text: {doubt}",) if doubt else ()
+        job.meta = scan_meta(source, index.name, method, notes)
 
         def progress(share: float) -> None:
             job.progress = max(job.progress, min(1.0, share))

@@ -151,7 +151,7 @@ def test_wrong_lines_are_refused(line: str, told: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", r"x.tsv:1: there is no column 'text'; found ''"),
+        ("", r"x.tsv: the file is empty; give a header with 'text' and 'relevant'"),
         ("text\tverse\n", r"x.tsv:1: there is no column 'relevant'; found 'text', 'verse'"),
         ("text\trelevant\ttext\n", r"x.tsv:1: column 'text' is there twice"),
         ("text\trelevant\n", r"x.tsv: there is no gold link"),

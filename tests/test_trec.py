@@ -134,7 +134,9 @@ def test_ids_with_blanks_come_back(
     assert {name: each.ids for name, each in again.items()} == {
         name: each.ids for name, each in rankings.items()
     }
-    special = any(escape(name) != name for name in (tag, *relevant, *itertools.chain(*relevant.values())))
+    special = any(
+        escape(name) != name for name in (tag, *relevant, *itertools.chain(*relevant.values()))
+    )
     assert len(notes) == special
     write_qrels(folder / "blank-qrels", relevant, notes.append)
     found: dict[str, list[str]] = {}

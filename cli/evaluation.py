@@ -53,7 +53,7 @@ from allusion_es.language.analysis import Analysis
 from allusion_es.retrieval.choices import generators_of, within_of
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import attempt_analysis, index_analyser
-from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field
+from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Ranking
 from allusion_es.retrieval.unanswered import Unanswered, left_out
 
 
@@ -239,16 +239,46 @@ class Evaluation:
     def _read_run(self, path: Path) -> list[tuple[Line, Run]]:
         rankings = read_run(path)
         asked = {link.query.query_id for link in self._links}
-        if not asked & set(rankings):
-            raise UsageError(f"{path}: no query of this run is in {self._choices.gold}")
-        unjudged = len(set(rankings) - asked)
-        missing = len(asked - set(rankings))
+        unjudged = [name for name in rankings if name not in asked]
+        if len(unjudged) == len(rankings):
+            raise UsageError(
+                f"{path}: no query of this run is in {self._choices.gold}; the run has "
+                f"{_examples(unjudged)}, the gold links {_examples(sorted(asked))}"
+            )
+        missing = sorted(asked - set(rankings))
         if unjudged:
-            _say(f"{unjudged} queries of the run have no gold links and are left out")
+            _say(
+                f"{len(unjudged)} queries of the run have no gold links and are left out "
+                f"({_examples(unjudged)})"
+            )
         if missing:
-            _say(f"{missing} queries of the gold links are not in the run and count 0")
+            _say(
+                f"{len(missing)} queries of the gold links are not in the run and count 0 "
+                f"({_examples(missing)})"
+            )
+        self._tell_unknown_passages(rankings)
         run = {name: found_in(ranking) for name, ranking in rankings.items() if name in asked}
         return [(Line(Method(None), 0, {"method": path.name, "input": ""}), run)]
+
+    def _tell_unknown_passages(self, rankings: Mapping[str, Ranking]) -> None:
+        """Say which passages only the run or only the gold links name.
+
+        A run with ids of another scheme would score 0, as one that finds nothing.
+        """
+        ranked = dict.fromkeys(passage for each in rankings.values() for passage in each.ids)
+        index = frozenset(self.index.ids())
+        if unknown := [passage for passage in ranked if passage not in index]:
+            _say(
+                f"{len(unknown)} of {len(ranked)} passages of the run are not in index "
+                f"{self.index.name!r} ({_examples(unknown)}; the index has "
+                f"{_examples(self.index.ids()[:1])}): they count as wrong"
+            )
+        relevant = dict.fromkeys(passage for link in self._links for passage in link.relevant)
+        if lost := [passage for passage in relevant if passage not in ranked]:
+            _say(
+                f"{len(lost)} of {len(relevant)} relevant passages are ranked nowhere in the run "
+                f"({_examples(lost)})"
+            )
 
     def _runs(self, experiment: Experiment) -> Iterator[tuple[Line, Run]]:
         choices = self._choices
@@ -287,7 +317,7 @@ class Evaluation:
                 errors.add(line, run, unanswered)
             if choices.save_run:
                 rankings = {query: found.ranking for query, found in run.items()}
-                write_run(choices.save_run, rankings, line.method.name)
+                write_run(choices.save_run, rankings, line.method.name, _say)
         if self._compared:
             compared = compare_methods(scored, links, self._compared, scoring)
             self._print(comparison_rows(compared), f"Pairs of methods by {self._compared.name}")
@@ -316,6 +346,17 @@ def _paper_overlap(group: str) -> dict[str, Any]:
     names = [name for column in columns for name in (column, f"{column}_sd")]
     row = dict(zip([*names, "count"], paper.OVERLAP[group], strict=True))
     return {"group": group, **row, "from": "paper"}
+
+
+def _examples(names: Sequence[str]) -> str:
+    """The first few, as a reader can find them again.
+
+    Example:
+        >>> _examples(["q1", "q2", "q3", "q4"])
+        "'q1', 'q2', 'q3', …"
+    """
+    told = ", ".join(repr(name[:60]) for name in names[:3])
+    return f"{told}, …" if len(names) > 3 else told
 
 
 def _say(message: str) -> None:

@@ -156,10 +156,14 @@ def convert(
         return
     where = str(out)
     if to is Kind.trec:
-        where = f"{out} and {write_trec(out, kept)}"
+        where = f"{out} and {write_trec(out, kept, _say)}"
     else:
         (write_gold if to is Kind.jsonl else write_table)(out, kept)
     print(f"{where}: {_amount(kept)}", file=sys.stderr)
+
+
+def _say(note: str) -> None:
+    print(f"note: {note}", file=sys.stderr)
 
 
 @app.command("fetch")

@@ -188,9 +188,13 @@ def _print(
     else:
         if format is Format.tsv:
             print(tsv_header())
-        for answer in answers:
-            for line in output.answer_lines(answer, format, tag, missing(partial)):
-                print(line)
+        lines = (
+            line
+            for answer in answers
+            for line in output.answer_lines(answer, format, tag, missing(partial))
+        )
+        for line in output.noting_escapes(lines) if format is Format.trec else lines:
+            print(line)
     if explain:
         for note in retriever.notes:
             print(f"note: {note}", file=sys.stderr)

@@ -174,7 +174,7 @@ class Output:
         self, target: Path, source: SourceText, found: Sequence[Finding], job: "Job"
     ) -> None:
         from allusion_es.reports.report import write_report
-        from allusion_es.reports.scanned import scan_meta, scanned_findings
+        from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
         from allusion_es.retrieval.pipeline import index_analyser
 
         try:
@@ -187,7 +187,12 @@ class Output:
         write_report(
             target,
             list(scanned_findings(source, found, index, index_analyser(index))),
-            scan_meta(source, index.name, method, tuple(filter(None, [note]))),
+            scan_meta(
+                source,
+                index.name,
+                method,
+                tuple(filter(None, [note, calibration_note(job.scanner.unmeasured)])),
+            ),
         )
 
 

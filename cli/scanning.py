@@ -137,16 +137,24 @@ class Job:
         """Say on stderr how many findings there are, and how far to trust them."""
         noun = "finding" if count == 1 else "findings"
         threshold = self.scanner.threshold
-        measured = self.scanner.measured
-        trust = (
-            f" (measured: precision {measured.precision:.2f}, recall {measured.recall:.2f})"
-            if measured
-            else ""
-        )
         print(
-            f"{source.path}: {count} {noun} of probability {threshold:g} or more{trust}",
+            f"{source.path}: {count} {noun} of probability {threshold:g} or more ({self._trust()})",
             file=sys.stderr,
         )
+
+    def _trust(self) -> str:
+        """What was measured of such a scan, or why nothing was."""
+        if self.scanner.unmeasured:
+            wanted = self.options.precision
+            asked = f"; nor is the precision of {wanted:g}" if wanted is not None else ""
+            return f"{self.scanner.unmeasured}{asked}"
+        if self.partial is not None and self.partial.worst is not None:
+            return "not calibrated for a part of the collection, only for the whole"
+        threshold, point = self.scanner.threshold, self.scanner.measured
+        if point is None:
+            return f"nothing was measured at {threshold:g}"
+        where = "" if point.threshold == threshold else f" at {point.threshold:g}"
+        return f"measured{where}: precision {point.precision:.2f}, recall {point.recall:.2f}"
 
     def _warn(self, source: SourceText) -> None:
         """Say on stderr if a text is hardly one in the language of the index."""

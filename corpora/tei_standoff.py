@@ -91,6 +91,8 @@ def _standoff(
             )
         return
     yield f'<{prefix}standOff><{prefix}listAnnotation type="allusions">'
+    if not all(found.calibrated for found in ordered):
+        yield "  <!-- cert is not calibrated for this scan: it only ranks the findings -->"
     for number, found in enumerate(ordered, start=1):
         target = pointer(source, found.start, found.end, inside=inside)
         yield f'  <{prefix}annotation xml:id="{name}-{number}"' + (

@@ -59,7 +59,8 @@ def _annotation(source: SourceText, found: Finding, number: int) -> dict[str, An
         for passage in found.passages
     ]
     bodies.append({"type": "TextualBody", "purpose": "tagging", "value": found.kind})
-    told = f"{found.reference} (probability {found.probability:.2f})"
+    trust = "" if found.calibrated else ", not calibrated"
+    told = f"{found.reference} (probability {found.probability:.2f}{trust})"
     bodies.append({"type": "TextualBody", "purpose": "describing", "value": told})
     return {
         "id": f"#allusion-{number}",

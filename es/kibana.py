@@ -23,6 +23,7 @@ from allusion_es.es.kibana_failures import (
 )
 from allusion_es.es.kibana_objects import DASHBOARD, SavedObject, as_lines
 from allusion_es.es.readiness import until_ready
+from allusion_es.es.tls import needs_tls
 
 URL = "ALLUSION_KIBANA_URL"
 CA_CERTS = "ALLUSION_KIBANA_CA_CERTS"
@@ -153,7 +154,9 @@ class Kibana:
         overall = status.get("overall") if isinstance(status, dict) else None
         level = overall.get("level") if isinstance(overall, dict) else None
         if not isinstance(body, dict) or not isinstance(level, str):
-            raise self._scrubbed(reply_failure(reply, self.url, of_kibana=False))
+            # Some servers with TLS answer what comes without it.
+            plain = needs_tls(self._address.urls[0]) if reply.status == 400 else None
+            raise self._scrubbed(plain or reply_failure(reply, self.url, of_kibana=False))
         version = body.get("version")
         number = str(version.get("number", "")) if isinstance(version, dict) else ""
         if number and (failure := unfit_version(number, self.url)):

@@ -1,7 +1,7 @@
 """Gold links in files: JSON lines, tables with tabs, TREC qrels with their topics."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TextIO, get_args
@@ -13,9 +13,9 @@ from allusion_es.evaluation.gold_fields import make_link, values_of
 from allusion_es.evaluation.gold_table import read_table, table_lines
 from allusion_es.evaluation.trec import (
     Judgement,
-    check_word,
     read_qrels,
     read_topics,
+    topic_line,
     write_qrels,
 )
 
@@ -118,30 +118,31 @@ def write_table(target: Path | TextIO, links: Iterable[GoldLink]) -> None:
     write_lines(target, table_lines(links))
 
 
-def write_trec(qrels: Path, links: Iterable[GoldLink]) -> Path:
+def write_trec(
+    qrels: Path, links: Iterable[GoldLink], note: Callable[[str], None] = lambda _: None
+) -> Path:
     """Write links as qrels, and their words as topics (`id TAB text`) beside them.
 
     Args:
         qrels: Where the qrels go; the topics get the same name, ending in `.topics`.
         links: What to write; only ids and words are kept.
+        note: Called with a note if ids were escaped, since they contain blanks or `%`.
 
     Returns:
         Where the topics are.
 
     Raises:
-        UsageError: An id is empty or contains blanks, or both files would be the same.
+        UsageError: An id is empty, or both files would be the same.
         StorageError: A file cannot be written.
     """
     kept = list(links)
     topics = qrels.with_suffix(".topics")
     if topics == qrels:
         raise UsageError(f"{qrels}: the topics would lie there; name the qrels otherwise")
-    for link in kept:
-        for passage in link.relevant:
-            check_word(passage, "passage id")
-        check_word(link.query.query_id, "query id")
-    write_lines(topics, (f"{k.query.query_id}\t{' '.join(k.query.text.split())}" for k in kept))
-    write_qrels(qrels, {link.query.query_id: link.relevant for link in kept})
+    if any("" in (link.query.query_id, *link.relevant) for link in kept):
+        raise UsageError("an empty id cannot stand in a TREC file; name each query and passage")
+    write_lines(topics, (topic_line(link.query.query_id, link.query.text) for link in kept))
+    write_qrels(qrels, {link.query.query_id: link.relevant for link in kept}, note)
     return topics
 
 

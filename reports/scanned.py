@@ -98,6 +98,19 @@ def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] 
     )
 
 
+def calibration_note(unmeasured: str) -> str:
+    """What a reader of probabilities should know where they are not calibrated; "" where they are.
+
+    Args:
+        unmeasured: Why they are not (`scanning.measured.unmeasured`), or "".
+
+    Example:
+        >>> calibration_note("not calibrated for this collection")
+        'Probabilities are not calibrated for this collection: they only rank the findings.'
+    """
+    return f"Probabilities are {unmeasured}: they only rank the findings." if unmeasured else ""
+
+
 def _label(source: SourceText, found: scans.Finding) -> str:
     if source.kind != "tei" and "\n" not in source.text.strip():
         return f"characters {found.start + 1}–{found.end}"

@@ -14,6 +14,7 @@ from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.scanning.blocks import Block
 from allusion_es.scanning.choosing import Choice, choose, joined
 from allusion_es.scanning.kinds import kind_of
+from allusion_es.scanning.measured import unmeasured
 from allusion_es.scanning.model import Calibration, calibration
 from allusion_es.scanning.options import ScanOptions
 from allusion_es.scanning.reading import Reading, read
@@ -38,6 +39,7 @@ class BlockScanner:
     Attributes:
         model: The model that says how likely a finding is.
         threshold: The probability that findings need.
+        unmeasured: Why its probabilities are not calibrated, or ""; see `measured.unmeasured`.
 
     Raises:
         SettingsMismatchError: The index was analysed in another way.
@@ -51,6 +53,7 @@ class BlockScanner:
         self._citations = None if options.fast else index.citations
         self.model = _model(options, self._citations is not None)
         self.threshold = _threshold(options, self.model)
+        self.unmeasured = unmeasured(index, options)
 
     def scan(self, block: Block) -> list[Finding]:
         """The findings that start in a block, in the order of the text."""
@@ -66,7 +69,9 @@ class BlockScanner:
         passages = self._passages(reading, choices)
         choices = joined(choices, partial(_follows, passages))
         return [
-            _finding(reading, block, choice, passages, self._options.top)
+            _finding(
+                reading, block, choice, passages, self._options.top, calibrated=not self.unmeasured
+            )
             for choice in choices
             if choice.probability >= self.threshold
             and block.start <= block.offset + analysis.spans[choice.first][0] < block.end
@@ -100,7 +105,13 @@ def _follows(passages: dict[int, Passage], one: int, other: int) -> bool:
 
 
 def _finding(
-    reading: Reading, block: Block, choice: Choice, passages: dict[int, Passage], top: int
+    reading: Reading,
+    block: Block,
+    choice: Choice,
+    passages: dict[int, Passage],
+    top: int,
+    *,
+    calibrated: bool,
 ) -> Finding:
     spans = reading.analysis.spans
     start, end = spans[choice.first][0], spans[choice.last][1]
@@ -124,6 +135,7 @@ def _finding(
             )
             for other in choice.others[: top - 1]
         ),
+        calibrated=calibrated,
     )
 
 

@@ -145,6 +145,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "words": (tuple,),
     "alternatives": (tuple,),
+    "calibrated": (bool,),
 }
 
 

@@ -26,7 +26,9 @@ class Scanner:
 
     Attributes:
         threshold: The probability that findings need.
-        measured: What was measured at the nearest threshold, or None.
+        measured: What was measured at this threshold, or near it; None where nothing was, or it
+            does not hold for this scan.
+        unmeasured: Why nothing that was measured holds for this scan, or "".
 
     Raises:
         SettingsMismatchError: The index was analysed in another way.
@@ -52,7 +54,8 @@ class Scanner:
     def __init__(self, index: CandidateIndex, options: ScanOptions | None = None) -> None:
         self._scanner = BlockScanner(index, options or ScanOptions())
         self.threshold = self._scanner.threshold
-        self.measured = self._scanner.model.nearest(self.threshold)
+        self.unmeasured = self._scanner.unmeasured
+        self.measured = None if self.unmeasured else self._scanner.model.measured(self.threshold)
 
     def scan(self, source: SourceText, stop: Callable[[], bool] | None = None) -> Iterator[Finding]:
         """The findings of a text in its order, as they are made.

@@ -9,12 +9,13 @@ from allusion_es.corpora.source import SourceText
 from allusion_es.reports.answer_lines import answer_json, answer_tsv
 from allusion_es.reports.answers import findings_of
 from allusion_es.reports.finding import ReportMeta
-from allusion_es.reports.scanned import scan_meta, scanned_findings
+from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
 from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import text_doubt
 from allusion_es.retrieval.pipeline import Answer, Retriever, index_analyser
 from allusion_es.scanning.blocks import cut
+from allusion_es.scanning.measured import unmeasured
 from allusion_es.scanning.options import ScanOptions
 from allusion_es.scanning.scanner import Scanner, seamless
 from allusion_es.serve.asked import QueryAsked, ScanAsked
@@ -45,8 +46,7 @@ def scan_text(
     progress: Callable[[float], None],
 ) -> Iterator[Finding]:
     """The `Scan` of this package's scanner."""
-    options = ScanOptions(threshold=asked.threshold, fast=asked.fast, within=asked.where.within)
-    scanner = Scanner(index, options)
+    scanner = Scanner(index, scan_options(asked))
 
     def by_block() -> Iterator[list[Finding]]:
         for block, found in scanner.blocks(cut(source.text), stop):
@@ -54,6 +54,11 @@ def scan_text(
             progress(block.end / len(source.text))
 
     return seamless(by_block())
+
+
+def scan_options(asked: ScanAsked) -> ScanOptions:
+    """The options of the scan that is asked for."""
+    return ScanOptions(threshold=asked.threshold, fast=asked.fast, within=asked.where.within)
 
 
 def query_work(asked: QueryAsked) -> Work:
@@ -132,8 +137,9 @@ def scan_work(asked: ScanAsked, text: StoredText, scan: Scan) -> Work:
         if asked.threshold is not None:
             method = f"{method}, probability from {asked.threshold:g}"
         doubt = text_doubt(source.text, index, index_analyser(index))
-        notes = (f"The text: {doubt}",) if doubt else ()
-        job.meta = scan_meta(source, index.name, method, notes)
+        note = calibration_note(unmeasured(index, scan_options(asked)))
+        notes = [f"The text: {doubt}"] if doubt else []
+        job.meta = scan_meta(source, index.name, method, [*notes, *([note] if note else [])])
 
         def progress(share: float) -> None:
             job.progress = max(job.progress, min(1.0, share))

@@ -298,7 +298,8 @@ def test_json_lines(tmp_path: Path) -> None:
     source = tei(tmp_path, '<pb n="4"/><p>Et <hi>gustate</hi></p>')
     record = json.loads(json_line(source, found(source, "gustate", "quotation")))
     assert list(record) == [
-        "start", "end", "text", "passages", "reference", "score", "probability", "kind", "words",
+        "start", "end", "text", "passages", "reference", "score", "probability", "calibrated",
+        "kind", "words",
         "alternatives", "xpath", "page",
     ]  # fmt: skip
     assert (record["start"], record["end"], record["page"]) == (3, 10, "4")

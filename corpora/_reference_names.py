@@ -56,9 +56,11 @@ class NameFinder:
             return None
         if tokens[place].kind == "number" and self._is_inside(place):
             return None
-        plain = self._name(place)
-        if plain is not None:
-            return plain
+        # `Ep. ad Rom.` first: `Ep` alone is Ephesians.
+        return self._titled(place) or self._name(place)
+
+    def _titled(self, place: int) -> Name | None:
+        """A name with words of its title before it, or between its number and it."""
         leads, place = self._leads(place)
         number, after = self._number(place)
         more, after = self._leads(after)

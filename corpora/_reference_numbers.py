@@ -21,6 +21,7 @@ from allusion_es.corpora._reference_words import (
     HEBREW,
     LABELS,
     SEPTUAGINT,
+    TEXTS,
     TO,
     VERSE,
     VULGATE,
@@ -214,28 +215,28 @@ class _Numbers:
         if words is not None and words.verse and self._numeral(words.end):
             paired, mark = True, ","
         if separator.verse or not paired or (mark == "." and value[0] != 1 and not value[1]):
-            self._doubt_judges(paired=False)
+            self._doubt_judges()
             return self._verse(place, value, one_chapter=True)
         if value[0] != 1:
             raise _RefusedError(
                 f"{self._book.abbreviation} has one chapter, and {value[0]} is above it",
                 all_of_it=True,
             )
-        self._doubt_judges(paired=True)
+        self._doubt_judges()
         now.roman_chapter, now.mark = value[1], mark if mark in (",", ":", ".") else ""
         now.tight = self._tight(self._mark_end(place + 1))
         now.pending = True
         return place + 1
 
-    def _doubt_judges(self, *, paired: bool) -> None:
-        """`Iud. 16, 3` may be Judges, Judith or Jude; `Jud 5` and `JUD 1:3` are Jude."""
+    def _doubt_judges(self) -> None:
+        """Refuse `Iud. 16, 3` (Judges, Judith or Jude); `Jud 5` and `JUD 1:3` are Jude."""
         word = plain_word(self._written.rstrip("."))
         if word not in ("iud", "jud", "ivd", "jvd"):
             return
         plainly = self._written.startswith("J") and not self._written.endswith(".")
-        if paired and not plainly:
+        if not plainly:
             raise _RefusedError(
-                f"{self._written!r} may be Judges or Jude; write Judic or Jude", all_of_it=True
+                f"{self._written!r} may be Judges, Judith or Jude; write Judic, Judith or Jude", all_of_it=True
             )
 
     def _begin_chapter(self, place: int, value: tuple[int, bool]) -> None:
@@ -453,6 +454,8 @@ class _Numbers:
         ascending = now.verse < value < number
         if now.mark == ":" or mark == ":":
             return mark == ":"
+        if separator.linked and ascending and value <= now.chapter:
+            raise _RefusedError(f"{value} may be a chapter or a verse")
         if separator.mark == ";" or separator.linked:
             return True
         if mark == "." and now.mark == ",":
@@ -704,7 +707,7 @@ class _Numbers:
             place += 1
             place += self._text(place) == "."
         word = self._word(place)
-        if word not in LABELS or word in ("gr", "ap", "or", "add", "h", "sec", "secundum"):
+        if word not in TEXTS or word in ("gr", "h"):
             return start
         if self._names.at(place) and self._numeral(self._names.at(place).end):  # type: ignore[union-attr]
             return start
@@ -803,7 +806,8 @@ class _Numbers:
     def _label(self, match: "re.Match[str]") -> str | None:
         """The one label of a bracket, "" without one, None where a word is none."""
         words = [plain_word(word) for word in (match[1], match[2], match[6]) if word]
-        if words and words[0] in ("ps", "psalm", self._word_of_name()):
+        names = {self._word_of_name(), *(("ps", "psalm") if self._book.osis == "Ps" else ())}
+        if words and words[0] in names:
             words = words[1:]
         if len(words) > 1 and len(set(words) & (VULGATE | SEPTUAGINT | HEBREW | ENGLISH)) != 1:
             return None
@@ -811,7 +815,7 @@ class _Numbers:
         others = [
             word
             for word in words
-            if word not in known and word not in ("ps", "psalm", self._word_of_name())
+            if word not in known and word not in names
         ]
         if others:
             return None

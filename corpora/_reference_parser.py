@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from allusion_es.core.errors import VerseError
+from allusion_es.corpora._reference_addresses import is_address, readings
 from allusion_es.corpora._reference_names import NameFinder
 from allusion_es.corpora._reference_numbers import Reference, Run, read_run
 from allusion_es.corpora._reference_tokens import Token, numeral, tokenise
@@ -20,14 +21,16 @@ from allusion_es.corpora._reference_words import (
     BEFORE,
     CONFER,
     FOLLOWING,
-    LABELS,
     PAGE,
     PARALLELS,
     SAME,
+    SEPTUAGINT,
+    TEXTS,
+    VULGATE,
 )
 from allusion_es.corpora.books import book_by_osis, find_book, plain_word
 
-__all__ = ["Piece", "Reference", "read_pieces", "read_references"]
+__all__ = ["Piece", "Reference", "read_pieces", "read_references", "reference_in_address"]
 
 _LONGEST_TEXT = 2000
 _HELP = "write, for example, 'Ps 22,1-3', 'Ps.22.1' or '1 Reg 2,3'"
@@ -64,6 +67,39 @@ def read_references(text: str) -> tuple[Reference, ...]:
     """The references that `text` lists; see `references.parse_references`."""
     if len(text) > _LONGEST_TEXT:
         raise VerseError(f"{text[:30]!r}… is too long for a list of verses; give fewer at once")
+    words = text.split()
+    if not any(map(is_address, words)):
+        return _list_of_references(text)
+    try:
+        return _list_of_references(text)  # `Mt 5,3/Lc 6,20`
+    except VerseError as error:
+        if not all(map(is_address, words)):
+            raise
+        found = [read_address(word) for word in words]
+        if not all(found):
+            raise error from None
+        return tuple(reference for each in found for reference in each)
+
+
+def read_address(word: str) -> tuple[Reference, ...]:
+    """The references of an address or a name such as `sap7_26`; empty where it has none."""
+    reading = reference_in_address(word)
+    return _list_of_references(reading) if reading else ()
+
+
+def reference_in_address(word: str) -> str:
+    """The reference in an address, as one writes it (`Sap 7:26`), or ""."""
+    for reading in readings(word) if is_address(word) else ():
+        try:
+            found = _list_of_references(reading)
+        except VerseError:
+            continue
+        if all(reference.verse for reference in found):
+            return reading
+    return ""
+
+
+def _list_of_references(text: str) -> tuple[Reference, ...]:
     scan = _Scan(text)
     pieces = list(scan.pieces())
     if not pieces and scan.bare:
@@ -126,6 +162,12 @@ class _Scan:
                         yield from self._read(place, run)
                         place = run.end
                         continue
+                if self._is_left_over(place):
+                    reason = f"{tokens[place].text[:20]} may be a verse or the number of a line"
+                    yield self._piece(place, place + 1, reason)
+                    self._verse_before = False
+                    place += 1
+                    continue
                 place = self._pass(place)
                 continue
             if name.unknown:
@@ -207,10 +249,11 @@ class _Scan:
             self._confer, self._taint = True, ""
         elif word in AND or word in SAME:
             self._confer, self._line, self._taint = False, 0, ""
-        elif word in PARALLELS or word in LABELS or (word in FOLLOWING and before_verse):
+            self._verse_before = before_verse and word in AND
+        elif before_verse and (word in PARALLELS or word in TEXTS or word in FOLLOWING):
             self._taint = ""
-            if not before_verse and not self._before_book(place + 1):
-                self.strange.append(token)
+        elif word in VULGATE | SEPTUAGINT and self._before_book(place + 1):
+            pass
         elif word in BEFORE and self._before_book(place + 1):
             self._confer, self._line, self._taint = False, 0, ""
         elif word in PAGE and self._next_is_number(place + 1):
@@ -246,12 +289,19 @@ class _Scan:
         if before and plain_word(before[-1]) in PAGE:
             return True
         number = self.tokens[place].text
-        return len(number) == 4 and self.tokens[place - 1 : place + 2 : 2] != [] and (
-            self._text(place - 1) in ("(", "[") and self._text(place + 1) in (")", "]")
-        )
+        brackets = self._text(place - 1), self._text(place + 1)
+        return len(number) == 4 and brackets in (("(", ")"), ("[", "]"))
 
     def _text(self, place: int) -> str:
         return self.tokens[place].text if 0 <= place < len(self.tokens) else ""
+
+    def _is_left_over(self, place: int) -> bool:
+        """Whether a number follows a verse and yet was not read with it."""
+        return (
+            self._verse_before
+            and self.tokens[place].kind == "number"
+            and not self._is_page_or_year(place)
+        )
 
     def _same_book(self, place: int) -> int | None:
         """Where the numbers after `ibid.` begin, if that word stands here and means a book."""

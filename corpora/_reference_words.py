@@ -46,8 +46,11 @@ CHAPTER = frozenset({
 TO = frozenset({"bis", "to", "usque", "through"})
 """Words between the ends of a range."""
 
-PARALLELS = frozenset({"par", "parr", "parall", "parallel", "parallels", "paralleli"})
-"""Words that say that there are parallels, which they do not name."""
+PARALLELS = frozenset({
+    "par", "parr", "parall", "parallel", "parallels", "paralleli", "passim", "al", "alibi", "etc",
+    "saepius",
+})  # fmt: skip
+"""Words after a verse that say that there are other passages, which they do not name."""
 
 BEFORE = frozenset({
     "s", "u", "v", "ex", "aus", "nach", "from", "eg", "ie", "e", "g", "z", "b", "passim", "bible",
@@ -112,14 +115,18 @@ NO_NAMES_IN_LOWER_CASE = frozenset({
 `is` is a pronoun, `col.` a column, `tit.` a title, `ep.` a letter.
 """
 
-VULGATE = frozenset({"vg", "vulg", "vulgata", "vulgate", "vul", "clem"})
+VULGATE = frozenset({"vg", "vulg", "vulgata", "vulgate", "vul"})
 SEPTUAGINT = frozenset({"lxx", "sept", "septuaginta", "septuagint", "graece", "gr"})
 HEBREW = frozenset({"hebr", "heb", "h", "mt", "tm", "hebraice"})
 ENGLISH = frozenset({"kjv", "av", "rv", "rsv", "nrsv", "niv", "esv", "nab", "nasb", "asv", "neb"})
-OTHER_LABELS = frozenset({
-    "sus", "susanna", "bel", "draco", "iuxta", "iux", "sec", "secundum", "apud", "ap", "vl", "vet",
-    "lat", "vetus", "latina", "itala", "add", "or", "oratio", "azar", "ier",
-})  # fmt: skip
-"""Words after a number that name the text, and change no number."""
+LATIN_TEXTS = frozenset({"vl", "itala", "iuxta", "iux", "vetus", "vet", "latina", "lat"})
+"""Words after a verse that name an old Latin text, which counts as the Vulgate does."""
 
-LABELS = VULGATE | SEPTUAGINT | HEBREW | ENGLISH | OTHER_LABELS
+TEXTS = VULGATE | SEPTUAGINT | HEBREW | ENGLISH | LATIN_TEXTS
+"""Words after a verse that name the text which is cited."""
+
+LABELS = TEXTS | frozenset({
+    "sus", "susanna", "bel", "draco", "sec", "secundum", "apud", "ap", "or", "oratio", "azar",
+    "ep", "ier", "add",
+})  # fmt: skip
+"""Words in brackets after a number that name a text or a part of a book, and change nothing."""

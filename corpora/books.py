@@ -135,8 +135,18 @@ def match_book(name: str) -> Book | None:
         True
     """
     key = _key(name)
-    found = _by_name().get(key) or _by_name().get(key.translate(_SPELLING))
-    return found or _begun_by(key.translate(_SPELLING))
+    spelled = _spelled(key)
+    return _by_name().get(key) or _by_name().get(spelled) or _begun_by(spelled)
+
+
+def _spelled(key: str) -> str:
+    """A name with `i` for `j` and `u` for `v`, so that `Ioh` is `Joh`.
+
+    Names of two letters stay as they are, but for `Io`: `in`, `ib` and `id` are not `Jn`, `Jb`
+    and `Jd`.
+    """
+    letters = key.lstrip("12345")
+    return key.translate(_SPELLING) if len(letters) > 2 or letters in ("io", "jo") else key
 
 
 def match_words(number: str, words: Sequence[str]) -> Book | None:
@@ -178,7 +188,7 @@ def ordinal(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _match_words(number: str, words: tuple[str, ...]) -> Book | None:
-    spelled = tuple(word.translate(_SPELLING) for word in words)
+    spelled = tuple(map(_spelled, words))
     found = _by_words().get((number, words)) or _by_words().get((number, spelled))
     if found is not None:
         return found
@@ -206,7 +216,7 @@ def _by_words() -> dict[tuple[str, tuple[str, ...]], Book]:
             number, rest = (name[0], name[1:]) if name[0].isdecimal() else ("", name)
             named.append(((number, tuple(map(plain_word, rest.split()))), book))
     books = {
-        (number, tuple(word.translate(_SPELLING) for word in words)): book
+        (number, tuple(map(_spelled, words))): book
         for (number, words), book in reversed(named)
     }
     # Names as written win, so that `Lu` is Luke although `Lv` would be spelled the same.
@@ -227,7 +237,7 @@ def _by_name() -> dict[str, Book]:
         for name in (book.osis, book.vulgate, book.abbreviation, *book.names)
     ]
     # Names as written win, so that `Lu` is Luke although `Lv` would be spelled the same.
-    books = {key.translate(_SPELLING): book for key, book in reversed(named)}
+    books = {_spelled(key): book for key, book in reversed(named)}
     return books | dict(reversed(named))
 
 

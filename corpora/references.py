@@ -15,6 +15,7 @@ from allusion_es.corpora._reference_parser import (
     Reference,
     read_pieces,
     read_references,
+    reference_in_address,
 )
 from allusion_es.corpora.books import OSIS_CODES, Book, book_by_osis
 
@@ -30,6 +31,7 @@ __all__ = [
     "is_verse_id",
     "parse_references",
     "parse_verse_id",
+    "reference_in_address",
 ]
 
 Style = Literal["osis", "comma", "colon"]

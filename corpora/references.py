@@ -10,19 +10,28 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from allusion_es.core.errors import UsageError, VerseError
-from allusion_es.corpora._reference_parser import Reference, read_references
+from allusion_es.corpora._reference_parser import (
+    Piece,
+    Reference,
+    read_pieces,
+    read_references,
+    reference_in_address,
+)
 from allusion_es.corpora.books import OSIS_CODES, Book, book_by_osis
 
 __all__ = [
     "STYLES",
+    "Piece",
     "Reference",
     "Style",
     "VerseId",
+    "find_references",
     "format_reference",
     "format_references",
     "is_verse_id",
     "parse_references",
     "parse_verse_id",
+    "reference_in_address",
 ]
 
 Style = Literal["osis", "comma", "colon"]
@@ -98,6 +107,25 @@ def parse_references(text: str) -> tuple[Reference, ...]:
     return read_references(text)
 
 
+def find_references(text: str, book: str = "") -> tuple[Piece, ...]:
+    """The references in a note or another text, in its order, read and refused.
+
+    They are read as `parse_references` reads them; other words may stand between. A name with
+    no number is passed over.
+
+    Args:
+        text: The note's words.
+        book: OSIS code of the book that `ibid.` means, or "".
+
+    Example:
+        >>> for piece in find_references("cf. Gen. 1, 26 et 27; Tert. adv. Marc. 2, 4"):
+        ...     print(piece.written, *piece.references, piece.reason)
+        Gen. 1, 26 et 27 Gen.1.26 Gen.1.27
+        Marc. 2, 4 'adv' before it may be an author or a title
+    """
+    return tuple(read_pieces(text, book))
+
+
 def format_reference(osis_id: str, style: Style = "comma") -> str:
     """One verse as people read it.
 
@@ -145,16 +173,22 @@ def _runs(verses: Iterable[VerseId]) -> Iterator[tuple[VerseId, VerseId]]:
 
 
 def _join(runs: list[tuple[VerseId, VerseId]], chapter_mark: str, verse_mark: str) -> str:
+    """The stretches as people read them.
+
+    A book of one chapter has its chapter printed where several stretches follow each other:
+    `Jud 1.3` could be the third verse of the first chapter.
+    """
     printed = ""
     before: VerseId | None = None
-    for first, last in runs:
+    for number, (first, last) in enumerate(runs):
+        follows = number + 1 < len(runs) and runs[number + 1][0].book == first.book
         if before is not None and first.book == before.book and first.chapter == before.chapter:
             printed += verse_mark
         else:
             printed += "; " if before else ""
             if before is None or first.book != before.book:
                 printed += f"{first.book.abbreviation} "
-            if not first.book.has_one_chapter:
+            if follows or not first.book.has_one_chapter:
                 printed += f"{first.chapter}{chapter_mark}"
         printed += str(first.verse) if first == last else f"{first.verse}-{last.verse}"
         before = last

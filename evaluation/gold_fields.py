@@ -1,11 +1,12 @@
 """The fields of a gold link as files have them: checked, with errors that say where."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from allusion_es.core.errors import InputError, VerseError
 from allusion_es.core.texts import half_character
-from allusion_es.corpora.references import parse_references
+from allusion_es.corpora.references import Reference, find_references, parse_references
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.retrieval.types import Query
 
@@ -62,25 +63,53 @@ def make_link(record: Mapping[str, object], path: Path, line: int) -> GoldLink:
 def split_ids(cell: str) -> tuple[str, ...]:
     """The ids or references of a cell, with blanks or semicolons between them.
 
+    A cell that is a list of references is one; it is cut only where each part alone means what
+    it means in the list. A cell with a book's name that cannot be read stays whole where a part
+    alone would be a whole book or chapter (`Is 7,14; Ps`).
+
     Example:
         >>> split_ids("Ps.22.1 Isa.7.14"), split_ids("Ps 22,1-3; Is 7,14"), split_ids("b-1; b-2")
         (('Ps.22.1', 'Isa.7.14'), ('Ps 22,1-3', 'Is 7,14'), ('b-1', 'b-2'))
         >>> split_ids("Ps 22,1; 23,2")  # the second belongs to the book of the first
         ('Ps 22,1; 23,2',)
+        >>> split_ids("Is. LV")  # not Isaiah and Leviticus
+        ('Is. LV',)
     """
     words = tuple(cell.split())
     parts = tuple(part.strip() for part in cell.split(";") if part.strip())
-    for listed in (words, parts, (cell.strip(),)):
-        if all(map(_is_reference, listed)):
-            return listed
-    return parts if ";" in cell else words
+    if all(map(_is_osis, words)):
+        return words
+    whole = _read(cell)
+    if whole:
+        alone = [reference for part in parts for reference in _read(part)]
+        return parts if tuple(alone) == whole else (cell.strip(),)
+    if not _names_a_book(cell):
+        return parts if ";" in cell else words
+    if any(not reference.verse for part in parts for reference in _read(part)):
+        return (cell.strip(),)
+    return parts
 
 
-def _is_reference(text: str) -> bool:
+_OSIS = re.compile(r"\w+(?:\.[0-9]+){1,2}(?:-\w+(?:\.[0-9]+){1,2})?")
+
+
+def _is_osis(word: str) -> bool:
+    return _OSIS.fullmatch(word) is not None and bool(_read(word))
+
+
+def _read(text: str) -> tuple[Reference, ...]:
     try:
-        return ";" not in text[-1:] and bool(parse_references(text))
+        return parse_references(text)
     except VerseError:
-        return False
+        return ()
+
+
+def _names_a_book(cell: str) -> bool:
+    """Whether a book's name and a number stand in a cell, or the whole cell is several names."""
+    if find_references(cell):
+        return True
+    words = cell.split()
+    return len(words) > 1 and any(map(_read, words))
 
 
 def _check_query(text: str, query_id: str, place: str) -> None:

@@ -651,6 +651,7 @@ class _Numbers:
     def _following(self, place: int) -> tuple[int, int] | None:
         """How many verses `sq.` or the like adds, and where it ends."""
         start = place
+        place += self._text(place) == ","  # `14, seqq.`
         if self._word(place) in AND | {"u"}:
             place += 1
             place += self._text(place) == "."

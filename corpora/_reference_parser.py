@@ -163,7 +163,7 @@ class _Scan:
                         place = run.end
                         continue
                 if self._is_left_over(place):
-                    reason = f"{tokens[place].text[:20]} may be a verse or the number of a line"
+                    reason = f"{tokens[place].text[:20]!r} after it is read in no way"
                     yield self._piece(place, place + 1, reason)
                     self._verse_before = False
                     place += 1
@@ -250,7 +250,7 @@ class _Scan:
         elif word in AND or word in SAME:
             self._confer, self._line, self._taint = False, 0, ""
             self._verse_before = before_verse and word in AND
-        elif before_verse and (word in PARALLELS or word in TEXTS or word in FOLLOWING):
+        elif before_verse and (word in PARALLELS or word in TEXTS):
             self._taint = ""
         elif word in VULGATE | SEPTUAGINT and self._before_book(place + 1):
             pass
@@ -296,11 +296,12 @@ class _Scan:
         return self.tokens[place].text if 0 <= place < len(self.tokens) else ""
 
     def _is_left_over(self, place: int) -> bool:
-        """Whether a number follows a verse and yet was not read with it."""
-        return (
-            self._verse_before
-            and self.tokens[place].kind == "number"
-            and not self._is_page_or_year(place)
+        """Whether a number or `sqq.` follows a verse and yet was not read with it."""
+        token = self.tokens[place]
+        is_number = token.kind == "number" and not self._is_page_or_year(place)
+        is_following = plain_word(token.text) in FOLLOWING and token.text.islower()
+        return self._verse_before and (
+            is_number or (is_following and not self._before_book(place + 1))
         )
 
     def _same_book(self, place: int) -> int | None:

@@ -113,8 +113,11 @@ class NameFinder:
             and before.text in ",:._"
             and before.glued
             and self._tokens[place - 2].kind != "mark"
-            and not (place + 1 < len(self._tokens) and self._tokens[place + 1].glued
-                     and self._tokens[place + 1].kind == "word")
+            and not (
+                place + 1 < len(self._tokens)
+                and self._tokens[place + 1].glued
+                and self._tokens[place + 1].kind == "word"
+            )
         )
 
     def _number(self, place: int) -> tuple[str, int]:
@@ -136,7 +139,7 @@ class NameFinder:
         return number, after
 
     def _leads(self, place: int) -> tuple[list[str], int]:
-        leads = []
+        leads: list[str] = []
         while place < len(self._tokens) and len(leads) < _MOST_WORDS:
             word = plain_word(self._tokens[place].text)
             if word not in LEADS:
@@ -170,8 +173,11 @@ class NameFinder:
 
     def _book(self, number: str, words: list[str]) -> tuple[Book, bool] | None:
         first = words[0]
-        if not number and len(words) == 1 and first.islower() and (
-            plain_word(first) in NO_NAMES_IN_LOWER_CASE
+        if (
+            not number
+            and len(words) == 1
+            and first.islower()
+            and (plain_word(first) in NO_NAMES_IN_LOWER_CASE)
         ):
             return None
         if not number and words == ["Nam"]:  # the Latin conjunction; USFM writes NAM

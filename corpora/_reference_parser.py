@@ -149,7 +149,6 @@ class _Scan:
         tokens, place = self.tokens, 0
         self._taint, self._confer, self._line = "", False, 0
         self._verse_before = False
-        bares = 0
         while place < len(tokens):
             if self._is_mark_of_line(place):
                 place = self._take_line(place)
@@ -179,7 +178,8 @@ class _Scan:
             if not run.references and not run.reason:
                 self.bare = self.bare or (name.book.osis, self._slice(place, name.end))
                 self.alone = not self.strange and self._only_marks(name.end)
-                bares += 1
+                if self._verse_before and self._only_marks(name.end):
+                    yield self._piece(place, name.end, "it names a whole book in a longer text")
                 self._taint, self._confer, self._verse_before = name.written, False, False
                 place = name.end
                 continue
@@ -216,9 +216,7 @@ class _Scan:
         written = self.text[first:last]
         # The dot that ends a sentence is none of the reference's.
         cut = written.rstrip(" \t\n.,;:") or written
-        return Piece(
-            cut, references, reason, first, first + len(cut), self._confer, self._line
-        )
+        return Piece(cut, references, reason, first, first + len(cut), self._confer, self._line)
 
     def _slice(self, start: int, end: int) -> str:
         return self.text[self.tokens[start].start : self.tokens[end - 1].end][:60]
@@ -267,8 +265,7 @@ class _Scan:
         """Whether a book's name comes next, after dots, marks and words of sending."""
         tokens = self.tokens
         while place < len(tokens) and (
-            tokens[place].text in ".:,"
-            or plain_word(tokens[place].text) in CONFER | AND | BEFORE
+            tokens[place].text in ".:," or plain_word(tokens[place].text) in CONFER | AND | BEFORE
         ):
             if self.names.at(place) is not None:
                 return True

@@ -113,8 +113,11 @@ class NameFinder:
             and before.text in ",:._"
             and before.glued
             and self._tokens[place - 2].kind != "mark"
-            and not (place + 1 < len(self._tokens) and self._tokens[place + 1].glued
-                     and self._tokens[place + 1].kind == "word")
+            and not (
+                place + 1 < len(self._tokens)
+                and self._tokens[place + 1].glued
+                and self._tokens[place + 1].kind == "word"
+            )
         )
 
     def _number(self, place: int) -> tuple[str, int]:
@@ -127,14 +130,16 @@ class NameFinder:
             return "", place
         after = place + 1
         if tokens[place].kind == "number" and after < len(tokens) and tokens[after].glued:
-            after += plain_word(tokens[after].text) in ("st", "nd", "rd", "th")
+            # `1st Samuel`, but `1TH 5:17`
+            is_ordinal = tokens[after].text in ("st", "nd", "rd", "th")
+            after += is_ordinal and after + 1 < len(tokens) and tokens[after + 1].kind == "word"
         after += after < len(tokens) and tokens[after].text == "."
         if after >= len(tokens) or tokens[after].kind != "word":
             return "", place
         return number, after
 
     def _leads(self, place: int) -> tuple[list[str], int]:
-        leads = []
+        leads: list[str] = []
         while place < len(self._tokens) and len(leads) < _MOST_WORDS:
             word = plain_word(self._tokens[place].text)
             if word not in LEADS:
@@ -168,8 +173,11 @@ class NameFinder:
 
     def _book(self, number: str, words: list[str]) -> tuple[Book, bool] | None:
         first = words[0]
-        if not number and len(words) == 1 and first.islower() and (
-            plain_word(first) in NO_NAMES_IN_LOWER_CASE
+        if (
+            not number
+            and len(words) == 1
+            and first.islower()
+            and (plain_word(first) in NO_NAMES_IN_LOWER_CASE)
         ):
             return None
         if not number and words == ["Nam"]:  # the Latin conjunction; USFM writes NAM

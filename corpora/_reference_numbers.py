@@ -209,8 +209,10 @@ class _Numbers:
         second = self._numeral(self._mark_end(place + 1))
         mark = self._text(place + 1)
         words = self._separator(place + 1, "chapter") if not separator.verse else None
-        paired = second is not None and not self._names.at(self._mark_end(place + 1)) and (
-            mark in (",", ":", ".", "_") or self._numeral(place + 1) is not None
+        paired = (
+            second is not None
+            and not self._names.at(self._mark_end(place + 1))
+            and (mark in (",", ":", ".", "_") or self._numeral(place + 1) is not None)
         )
         if words is not None and words.verse and self._numeral(words.end):
             paired, mark = True, ","
@@ -236,7 +238,8 @@ class _Numbers:
         plainly = self._written.startswith("J") and not self._written.endswith(".")
         if not plainly:
             raise _RefusedError(
-                f"{self._written!r} may be Judges, Judith or Jude; write Judic, Judith or Jude", all_of_it=True
+                f"{self._written!r} may be Judges, Judith or Jude; write Judic, Judith or Jude",
+                all_of_it=True,
             )
 
     def _begin_chapter(self, place: int, value: tuple[int, bool]) -> None:
@@ -386,8 +389,13 @@ class _Numbers:
             if not separator.chapter:
                 now.mark = separator.mark if separator.mark in (",", ":", ".") else ""
                 now.tight = separator.tight
-                if not separator.verse and separator.mark in ("", ",", ".") and value == (
-                    70, True) and self._text(separator.end) == "LXX" and not now.roman_chapter:
+                if (
+                    not separator.verse
+                    and separator.mark in ("", ",", ".")
+                    and value == (70, True)
+                    and self._text(separator.end) == "LXX"
+                    and not now.roman_chapter
+                ):
                     raise _RefusedError("'LXX' may be the Septuagint", all_of_it=True)
                 if plain_word(self._written.rstrip(".")) == "pss" and now.mark != ":":
                     raise _RefusedError("psalms and verses cannot be told apart", all_of_it=True)
@@ -433,9 +441,7 @@ class _Numbers:
         if self._begins_chapter(separator, value[0], paired):
             return self._chapter_of_verse(place, value)
         if separator.mark == ";":
-            raise _RefusedError(
-                f"{value[0]} may be a chapter or a verse; write chapter and verse"
-            )
+            raise _RefusedError(f"{value[0]} may be a chapter or a verse; write chapter and verse")
         if separator.mark == "" and not separator.linked:
             raise _RefusedError(f"{value[0]} is no verse of a list")
         if separator.mark == ":" or separator.mark == "_":
@@ -486,7 +492,7 @@ class _Numbers:
     def _listed(self, separator: _Separator, value: tuple[int, bool]) -> int:
         """Read a further verse of a chapter."""
         now = self._now
-        loose = separator.mark == "," and now.mark in (",", "") or not separator.tight
+        loose = (separator.mark == "," and now.mark in (",", "")) or not separator.tight
         if loose and now.mark != ":" and value[0] <= now.verse:
             raise _RefusedError(f"{value[0]} does not ascend; it may be a chapter or a verse")
         if separator.mark == "," and now.mark == ",":
@@ -518,9 +524,7 @@ class _Numbers:
             )
             now.verse = last
         else:
-            self._add(
-                Reference(self._book.osis, now.chapter, value[0], now.chapter, value[0])
-            )
+            self._add(Reference(self._book.osis, now.chapter, value[0], now.chapter, value[0]))
         return self._trailing(place)
 
     def _part(self, place: int, chapter: int, verse: int) -> int:
@@ -528,7 +532,7 @@ class _Numbers:
         if not self._tokens_glued_word(place):
             word = self._text(place)
             if len(word) == 1 and word in "abcd" and not self._numeral_follows_letter(place):
-                if self._names.at(place) or self._text(place + 1) == "." and word == "c":
+                if self._names.at(place) or (self._text(place + 1) == "." and word == "c"):
                     return place
                 return place + 1 if word != "c" else place
             return place + (word == "*")
@@ -552,7 +556,8 @@ class _Numbers:
     def _numeral_follows_letter(self, place: int) -> bool:
         after = place + 1 + (self._text(place + 1) == ".")
         return self._numeral(after) is not None or (
-            after < len(self._tokens) and self._tokens[after].kind == "word"
+            after < len(self._tokens)
+            and self._tokens[after].kind == "word"
             and self._text(place + 1) != "."
             and self._word(after) not in AND | CONFER
             and self._names.at(after) is None
@@ -651,6 +656,7 @@ class _Numbers:
     def _following(self, place: int) -> tuple[int, int] | None:
         """How many verses `sq.` or the like adds, and where it ends."""
         start = place
+        place += self._text(place) == ","  # `14, seqq.`
         if self._word(place) in AND | {"u"}:
             place += 1
             place += self._text(place) == "."
@@ -721,8 +727,11 @@ class _Numbers:
         if roman and self._text(place) != "LXX":
             return start
         self._check_labels(word)
-        if self._numeral(self._mark_end(end)) and roman and self._mark_end(end) > end and (
-            self._text(end) != ";" and self._now.roman_chapter
+        if (
+            self._numeral(self._mark_end(end))
+            and roman
+            and self._mark_end(end) > end
+            and (self._text(end) != ";" and self._now.roman_chapter)
         ):
             raise _RefusedError("'LXX' may be the Septuagint")
         return end
@@ -746,9 +755,7 @@ class _Numbers:
         now.chapter, now.verse = other.last_chapter, other.last_verse
         return end
 
-    def _alternative(
-        self, given: Reference, match: "re.Match[str]", label: str
-    ) -> Reference:
+    def _alternative(self, given: Reference, match: "re.Match[str]", label: str) -> Reference:
         book = self._book.osis
         chapter, verse = int(match[3]), int(match[4] or 0)
         last = int(match[5] or verse)
@@ -812,11 +819,7 @@ class _Numbers:
         if len(words) > 1 and len(set(words) & (VULGATE | SEPTUAGINT | HEBREW | ENGLISH)) != 1:
             return None
         known = [word for word in words if word in VULGATE | SEPTUAGINT | HEBREW | ENGLISH]
-        others = [
-            word
-            for word in words
-            if word not in known and word not in names
-        ]
+        others = [word for word in words if word not in known and word not in names]
         if others:
             return None
         return known[0] if known else ""
@@ -873,7 +876,9 @@ class _Numbers:
         end, dotted = place, False
         while end < len(self._tokens):
             token, word = self._tokens[end], self._word(end)
-            if token.kind == "number" or self._names.at(end) and not self._is_word_mark(end, word):
+            if token.kind == "number" or (
+                self._names.at(end) and not self._is_word_mark(end, word)
+            ):
                 break
             if token.kind == "mark":
                 if token.text in "&+":
@@ -1007,7 +1012,7 @@ class _Numbers:
         )
 
     def _check_size(self, place: int, value: int) -> None:
-        if not value or len(self._text(place)) > _MOST_DIGITS and value > 999:
+        if not value or (len(self._text(place)) > _MOST_DIGITS and value > 999):
             raise _RefusedError(f"{self._text(place)[:12]} is no chapter or verse")
 
     def _check_name(self) -> None:
@@ -1024,17 +1029,30 @@ class _Numbers:
         if word in ("esd", "esdras") and self._book.osis in ("Ezra", "Neh"):
             raise _RefusedError("it may be Ezra or the third book of Esdras", all_of_it=True)
 
+    def _separator_end(self, place: int) -> int | None:
+        """The next number, if only marks and words between numbers stand before it."""
+        words = AND | CONFER | VERSE | CHAPTER | {"u"}
+        while place < len(self._tokens) and self._numeral(place) is None:
+            if self._text(place) not in ",.:;_-&" and self._word(place) not in words:
+                return None
+            place += 1
+        return place if place < len(self._tokens) else None
+
     def _add(self, reference: Reference) -> None:
         self._now.references.append(reference)
 
     def _skipped(self, place: int) -> int:
-        """The token after the numbers and marks that were refused."""
+        """The token after the numbers and marks that were refused, one number at least."""
+        number = self._separator_end(place)
+        if number is not None and self._names.at(number) is None:
+            place = number + 1
         while place < len(self._tokens):
             token = self._tokens[place]
             if self._names.at(place) is not None or token.text in "()[];":
                 break
             if token.kind == "word" and not (
-                self._numeral(place) or self._word(place) in VERSE | CHAPTER | FOLLOWING.keys()
+                self._numeral(place)
+                or self._word(place) in VERSE | CHAPTER | FOLLOWING.keys()
                 or token.glued
             ):
                 break

@@ -149,7 +149,6 @@ class _Scan:
         tokens, place = self.tokens, 0
         self._taint, self._confer, self._line = "", False, 0
         self._verse_before = False
-        bares = 0
         while place < len(tokens):
             if self._is_mark_of_line(place):
                 place = self._take_line(place)
@@ -163,7 +162,7 @@ class _Scan:
                         place = run.end
                         continue
                 if self._is_left_over(place):
-                    reason = f"{tokens[place].text[:20]} may be a verse or the number of a line"
+                    reason = f"{tokens[place].text[:20]!r} after it is read in no way"
                     yield self._piece(place, place + 1, reason)
                     self._verse_before = False
                     place += 1
@@ -179,7 +178,8 @@ class _Scan:
             if not run.references and not run.reason:
                 self.bare = self.bare or (name.book.osis, self._slice(place, name.end))
                 self.alone = not self.strange and self._only_marks(name.end)
-                bares += 1
+                if self._verse_before and self._only_marks(name.end):
+                    yield self._piece(place, name.end, "it names a whole book in a longer text")
                 self._taint, self._confer, self._verse_before = name.written, False, False
                 place = name.end
                 continue
@@ -216,9 +216,7 @@ class _Scan:
         written = self.text[first:last]
         # The dot that ends a sentence is none of the reference's.
         cut = written.rstrip(" \t\n.,;:") or written
-        return Piece(
-            cut, references, reason, first, first + len(cut), self._confer, self._line
-        )
+        return Piece(cut, references, reason, first, first + len(cut), self._confer, self._line)
 
     def _slice(self, start: int, end: int) -> str:
         return self.text[self.tokens[start].start : self.tokens[end - 1].end][:60]
@@ -250,7 +248,7 @@ class _Scan:
         elif word in AND or word in SAME:
             self._confer, self._line, self._taint = False, 0, ""
             self._verse_before = before_verse and word in AND
-        elif before_verse and (word in PARALLELS or word in TEXTS or word in FOLLOWING):
+        elif before_verse and (word in PARALLELS or word in TEXTS):
             self._taint = ""
         elif word in VULGATE | SEPTUAGINT and self._before_book(place + 1):
             pass
@@ -267,8 +265,7 @@ class _Scan:
         """Whether a book's name comes next, after dots, marks and words of sending."""
         tokens = self.tokens
         while place < len(tokens) and (
-            tokens[place].text in ".:,"
-            or plain_word(tokens[place].text) in CONFER | AND | BEFORE
+            tokens[place].text in ".:," or plain_word(tokens[place].text) in CONFER | AND | BEFORE
         ):
             if self.names.at(place) is not None:
                 return True
@@ -296,11 +293,12 @@ class _Scan:
         return self.tokens[place].text if 0 <= place < len(self.tokens) else ""
 
     def _is_left_over(self, place: int) -> bool:
-        """Whether a number follows a verse and yet was not read with it."""
-        return (
-            self._verse_before
-            and self.tokens[place].kind == "number"
-            and not self._is_page_or_year(place)
+        """Whether a number or `sqq.` follows a verse and yet was not read with it."""
+        token = self.tokens[place]
+        is_number = token.kind == "number" and not self._is_page_or_year(place)
+        is_following = plain_word(token.text) in FOLLOWING and token.text.islower()
+        return self._verse_before and (
+            is_number or (is_following and not self._before_book(place + 1))
         )
 
     def _same_book(self, place: int) -> int | None:

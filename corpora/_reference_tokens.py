@@ -55,7 +55,11 @@ def tokenise(text: str) -> list[Token]:
             end = match.end()
             continue
         kind: Literal["number", "word", "mark"] = (
-            "number" if word.isascii() and word.isdecimal() else "word" if word.isalpha() else "mark"
+            "number"
+            if word.isascii() and word.isdecimal()
+            else "word"
+            if word.isalpha()
+            else "mark"
         )
         glued = match.start() == end
         if hidden and glued and tokens and tokens[-1].kind == kind != "mark":

@@ -95,9 +95,7 @@ LEADS: dict[str, frozenset[str]] = {
         ("ev", "evang", "evangelium", "euang", "euangelium", "eu", "secundum", "sec", "gospel"),
         _GOSPELS,
     ),
-    **dict.fromkeys(
-        ("s", "st", "sanct", "sancti", "b", "beati"), _GOSPELS | (EPISTLES - _PAULINE)
-    ),
+    **dict.fromkeys(("s", "st", "sanct", "sancti", "b", "beati"), _GOSPELS | (EPISTLES - _PAULINE)),
     **dict.fromkeys(("lib", "liber", "libri", "libro"), _HISTORIES | _PROPHETS),
     **dict.fromkeys(("proph", "propheta", "prophetia"), _PROPHETS),
 }

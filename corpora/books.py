@@ -1,8 +1,8 @@
 """The 73 books of the Latin Vulgate in canonical order, and what people call them.
 
 `books.tsv` holds each book's OSIS code, its code in the data of vulgata-spacy, the
-abbreviation that is printed, its testament, how many chapters it has and its other names. What is printed is the usual
-Latin citation: `1 Reg` to `4 Reg` for the books of Kings, `1 Par`, `1 Esdr` and `2 Esdr`,
+abbreviation that is printed, its testament, how many chapters it has and its other names. What
+is printed is the usual Latin citation: `1 Reg` to `4 Reg` for the books of Kings, `1 Par`, `1 Esdr` and `2 Esdr`,
 `Eccle` for Ecclesiastes beside `Eccli` for Ecclesiasticus, `Cant`, `Sap`, `Thren`, `Apc`.
 Names are read in Latin, English, German, French and Italian. Where one abbreviation has two
 meanings, the one of the Latin data holds: `Ez` is Ezekiel, `Jud` is the epistle of Jude, and
@@ -216,8 +216,7 @@ def _by_words() -> dict[tuple[str, tuple[str, ...]], Book]:
             number, rest = (name[0], name[1:]) if name[0].isdecimal() else ("", name)
             named.append(((number, tuple(map(plain_word, rest.split()))), book))
     books = {
-        (number, tuple(map(_spelled, words))): book
-        for (number, words), book in reversed(named)
+        (number, tuple(map(_spelled, words))): book for (number, words), book in reversed(named)
     }
     # Names as written win, so that `Lu` is Luke although `Lv` would be spelled the same.
     return books | dict(reversed(named))

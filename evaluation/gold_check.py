@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from allusion_es.core.errors import VerseError
 from allusion_es.corpora.numbering import Numbering
+from allusion_es.corpora.references import parse_references
 from allusion_es.evaluation.gold import GoldLink
 from allusion_es.evaluation.gold_ids import UnknownPassage, resolve, resolve_known
 from allusion_es.evaluation.gold_numbering import better_neighbours
@@ -50,8 +52,9 @@ class Finding:
     """Something to look at.
 
     Attributes:
-        kind: `unknown` (no such passage), `duplicate` (the same words and the same passages
-            under another id), `repeated` (the same words with other passages), `anchor` (not
+        kind: `whole` (a reference to a whole chapter or book), `following` (`ff.` or `sqq.`, read
+            as two verses more), `unknown` (no such passage), `duplicate` (the same words and the
+            same passages under another id), `repeated` (the same words with other passages), `anchor` (not
             among the query's words), `numbering` (a neighbouring verse shares far more), or
             `no-overlap` (no token or lemma is shared).
         line: The link's line in its file, 0 if it has none.
@@ -113,6 +116,7 @@ def check(
     queries = {link.query.query_id: analyse(link, analyser) for link in known}
     overlaps = _overlaps(known, queries, index)
     findings = [
+        *_wide(links, ids),
         *(Finding("unknown", u.line, u.query_id, u.written, u.reason) for u in unknown),
         *_repeated(known, queries),
         *_anchors(links, analyser),
@@ -127,6 +131,31 @@ def check(
         ),
     ]
     return GoldReport(_counts(known, overlaps), tuple(findings))
+
+
+def _wide(links: Iterable[GoldLink], ids: Iterable[str]) -> list[Finding]:
+    """References that stand for more verses than they name: chapters and books, then `sqq.`."""
+    known = frozenset(ids)
+    whole: list[Finding] = []
+    following: list[Finding] = []
+    for link in links:
+        for written in link.relevant:
+            if written in known:
+                continue
+            try:
+                references = parse_references(written)
+            except VerseError:
+                continue
+            for each in references:
+                if not each.verse or not each.last_verse:
+                    note = f"stands for all of {each}"
+                    whole.append(Finding("whole", link.line, link.query.query_id, written, note))
+                elif each.open and each.last_verse > each.verse + 1:
+                    note = f"read as {each}; it names no last verse"
+                    following.append(
+                        Finding("following", link.line, link.query.query_id, written, note)
+                    )
+    return whole + following
 
 
 def analyse(link: GoldLink, analyser: Analyser) -> AnalysedQuery:

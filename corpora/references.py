@@ -129,9 +129,9 @@ def find_references(text: str, book: str = "") -> tuple[Piece, ...]:
 
     Example:
         >>> for piece in find_references("cf. Gen. 1, 26 et 27; Tert. adv. Marc. 2, 4"):
-        ...     print(piece.written, *piece.references, piece.reason)
-        Gen. 1, 26 et 27 Gen.1.26 Gen.1.27
-        Marc. 2, 4 'adv' before it may be an author or a title
+        ...     print(piece.written, *piece.references or [piece.reason], sep=" | ")
+        Gen. 1, 26 et 27 | Gen.1.26 | Gen.1.27
+        Marc. 2, 4 | 'adv' before it may be an author or a title
     """
     return tuple(read_pieces(text, book))
 

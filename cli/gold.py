@@ -98,7 +98,8 @@ def check(
     """Report what may be wrong with gold links.
 
     References to whole chapters and books, unknown passages, the same words twice, anchors that
-    are not there, verse numbers that are off by one, links that share no word. A file that cannot be read is an error.
+    are not there, verse numbers that are off by one, links that share no word. A file that cannot
+    be read is an error.
     """
     from allusion_es.evaluation.gold_check import check as look_through
     from allusion_es.evaluation.gold_files import read_gold

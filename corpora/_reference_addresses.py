@@ -3,7 +3,7 @@
 import re
 from urllib.parse import unquote
 
-from allusion_es.corpora.books import match_words, plain_word
+from allusion_es.corpora.books import BOOKS, match_words, plain_word
 
 _ADDRESS = re.compile(r"[^\s:/#?=@]*[:/#?=@]\S*|#\S+", re.ASCII)
 _CTS = re.compile(r"urn:cts:([^:\s]+):([^:\s]+):([^:\s@]+)(?:@\S*)?", re.IGNORECASE)
@@ -24,35 +24,7 @@ _NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 # The works of the New Testament in the Thesaurus Linguae Graecae have its order.
-_NEW_TESTAMENT = [
-    "Matt",
-    "Mark",
-    "Luke",
-    "John",
-    "Acts",
-    "Rom",
-    "1Cor",
-    "2Cor",
-    "Gal",
-    "Eph",
-    "Phil",
-    "Col",
-    "1Thess",
-    "2Thess",
-    "1Tim",
-    "2Tim",
-    "Titus",
-    "Phlm",
-    "Heb",
-    "Jas",
-    "1Pet",
-    "2Pet",
-    "1John",
-    "2John",
-    "3John",
-    "Jude",
-    "Rev",
-]
+_NEW_TESTAMENT = tuple(book.osis for book in BOOKS if book.testament == "nt")
 _NO_FILE_NAMES = frozenset({"ep", "la", "le", "si", "ne", "no", "nr", "fig", "pag", "vol"})
 """Words of file names (`ep5_3`) that would be books' names: letters, articles, numbers."""
 

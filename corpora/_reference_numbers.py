@@ -385,22 +385,22 @@ class _Numbers:
     def _after_pending(self, separator: _Separator, value: tuple[int, bool]) -> int:
         """Read the number after a chapter: its verse, or another chapter."""
         now = self._now
-        if separator.verse or (separator.mark in ("", ",", ":", ".", "_") and not separator.linked):
-            if not separator.chapter:
-                now.mark = separator.mark if separator.mark in (",", ":", ".") else ""
-                now.tight = separator.tight
-                if (
-                    not separator.verse
-                    and separator.mark in ("", ",", ".")
-                    and value == (70, True)
-                    and self._text(separator.end) == "LXX"
-                    and not now.roman_chapter
-                ):
-                    raise _RefusedError("'LXX' may be the Septuagint", all_of_it=True)
-                if plain_word(self._written.rstrip(".")) == "pss" and now.mark != ":":
-                    raise _RefusedError("psalms and verses cannot be told apart", all_of_it=True)
-                now.roman_verse = value[1]
-                return self._verse(separator.end, value)
+        to_verse = separator.mark in ("", ",", ":", ".", "_") and not separator.linked
+        if (separator.verse or to_verse) and not separator.chapter:
+            now.mark = separator.mark if separator.mark in (",", ":", ".") else ""
+            now.tight = separator.tight
+            if (
+                not separator.verse
+                and separator.mark in ("", ",", ".")
+                and value == (70, True)
+                and self._text(separator.end) == "LXX"
+                and not now.roman_chapter
+            ):
+                raise _RefusedError("'LXX' may be the Septuagint", all_of_it=True)
+            if plain_word(self._written.rstrip(".")) == "pss" and now.mark != ":":
+                raise _RefusedError("psalms and verses cannot be told apart", all_of_it=True)
+            now.roman_verse = value[1]
+            return self._verse(separator.end, value)
         self._chapter_alone()
         self._begin_chapter(separator.end, value)
         return self._after_chapter(separator.end + 1)
@@ -425,9 +425,9 @@ class _Numbers:
             if not value[1]:
                 if separator.mark == "" and not separator.linked:
                     raise _RefusedError(f"{value[0]} is no verse of a list")
-                if paired and not separator.linked and self._text(place + 1) != ".":
-                    if separator.mark == ";":
-                        raise _RefusedError("chapters and verses cannot be told apart")
+                joined = paired and not separator.linked and self._text(place + 1) != "."
+                if joined and separator.mark == ";":
+                    raise _RefusedError("chapters and verses cannot be told apart")
                 return self._listed(separator, value)
             if not paired:
                 raise _RefusedError("a whole chapter stands among verses")

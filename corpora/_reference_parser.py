@@ -36,7 +36,7 @@ _LONGEST_TEXT = 2000
 _HELP = "write, for example, 'Ps 22,1-3', 'Ps.22.1' or '1 Reg 2,3'"
 # Marks that begin anew: no author before them has to do with the book after them.
 _PARTING = frozenset(";()[]{}|/=†‡")
-_HARMLESS = frozenset(".,:;()[]{}|/=†‡*\"'“”„«»‹›<>‘’&+_")
+_HARMLESS = frozenset(".,:;()[]{}|/=†‡*\"'“”„«»‹›<>\u2018\u2019&+_")
 _NO_LINES = frozenset({*PAGE, "l", "lib", "fol", "f", "col", "vol", "tom", "t", "no", "num"})
 
 

@@ -54,8 +54,9 @@ class Finding:
     Attributes:
         kind: `whole` (a reference to a whole chapter or book), `following` (`ff.` or `sqq.`, read
             as two verses more), `unknown` (no such passage), `duplicate` (the same words and the
-            same passages under another id), `repeated` (the same words with other passages), `anchor` (not
-            among the query's words), `numbering` (a neighbouring verse shares far more), or
+            same passages under another id), `repeated` (the same words with other passages),
+            `anchor` (not among the query's words), `numbering` (a neighbouring verse shares far
+            more), or
             `no-overlap` (no token or lemma is shared).
         line: The link's line in its file, 0 if it has none.
         query_id: The query.

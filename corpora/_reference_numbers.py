@@ -41,6 +41,15 @@ _GREEK_MORE = {
     ("1Kgs", 2, 35), ("1Kgs", 2, 46), ("1Kgs", 12, 24), ("1Kgs", 16, 28), ("Prov", 24, 22),
     ("Job", 42, 17), ("Sir", 36, 16),
 }  # fmt: skip
+
+_IN_CAPITALS = frozenset({"mt", "tm", "rv"})
+"""Names of texts that are names of books too where they are not written in capitals."""
+
+_HEBREWS = frozenset({"heb", "hebr"})
+"""What may be the Hebrew numbering or the letter to the Hebrews."""
+
+_CHAPTERS_OF_HEBREWS = 13
+
 _ALTERNATIVE = re.compile(
     r"\s*=?\s*(?:([^\W\d]+)\.?\s*)?(?:([^\W\d]+)\.?\s*)?"
     r"(\d{1,3})(?:\s*[,:.]\s*(\d{1,3})(?:\s*-\s*(\d{1,3}))?)?\s*(?:([^\W\d]+)\.?)?\s*"
@@ -750,6 +759,14 @@ class _Numbers:
         label = self._label(match) if match else None
         if match is None or label is None or not now.references:
             return place
+        if label in _HEBREWS and match[4] and int(match[3]) <= _CHAPTERS_OF_HEBREWS:
+            # `Ps. 2, 7 (Hebr. 1, 5)` is the letter; `Ps. 22, 1 (Hebr. 23, 1)` another numbering.
+            if now.references[-1].chapter not in (int(match[3]), int(match[3]) - 1):
+                return place
+            raise _RefusedError(
+                f"'{label}' may be the Hebrew numbering or the letter to the Hebrews",
+                all_of_it=True,
+            )
         other = self._alternative(now.references[-1], match, label)
         now.references[-1] = other
         now.chapter, now.verse = other.last_chapter, other.last_verse
@@ -766,7 +783,9 @@ class _Numbers:
         if not verse:
             chapter, verse, last = given.chapter, chapter, chapter
             if label not in VULGATE:
-                raise _RefusedError(f"({match[3]}) may be another number of the verse")
+                raise _RefusedError(
+                    f"({match[3]}) may be another number of the verse", all_of_it=True
+                )
         other = Reference(book, chapter, verse, chapter, last)
         if label in VULGATE or (label in SEPTUAGINT and book == "Ps"):
             return other
@@ -774,7 +793,7 @@ class _Numbers:
             return given
         if book == "Ps" and given.chapter != chapter:
             return other if self._one_of(given.chapter, chapter, "") == chapter else given
-        raise _RefusedError("two numberings are given, and it is not said which")
+        raise _RefusedError("two numberings are given, and it is not said which", all_of_it=True)
 
     def _bracket(self, place: int) -> tuple[str, int] | None:
         """What stands in the bracket that opens at a token, and the token after it."""
@@ -812,7 +831,11 @@ class _Numbers:
 
     def _label(self, match: "re.Match[str]") -> str | None:
         """The one label of a bracket, "" without one, None where a word is none."""
-        words = [plain_word(word) for word in (match[1], match[2], match[6]) if word]
+        written = [word for word in (match[1], match[2], match[6]) if word]
+        # "MT" is the Masoretic text and "RV" the Revised Version, but "Mt" is Matthew.
+        if any(plain_word(word) in _IN_CAPITALS and not word.isupper() for word in written):
+            return None
+        words = [plain_word(word) for word in written]
         names = {self._word_of_name(), *(("ps", "psalm") if self._book.osis == "Ps" else ())}
         if words and words[0] in names:
             words = words[1:]

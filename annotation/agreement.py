@@ -4,6 +4,7 @@ Source of κ: Manjavacas, Long and Kestemont 2019. What it does and does not cor
 `docs/agreement.md`.
 """
 
+from allusion_es.core.arrays import Floats, Integers
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +19,15 @@ from allusion_es.annotation.coefficients import (
     bootstrap_intervals,
 )
 from allusion_es.annotation.krippendorff import Continua
-from allusion_es.annotation.overlap import Integers, Pairs, SpanTable, pairs_of, span_table
+from allusion_es.annotation.overlap import (
+    Pairs,
+    SpanTable,
+    pairs_of,
+    span_table,
+)
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.errors import InputError
 
-Floats = NDArray[np.float64]
 
 DIFFERING = "(differing)"
 """The kind of link of a pair whose two annotations name different kinds."""

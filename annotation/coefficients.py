@@ -1,5 +1,6 @@
 """Coefficients of agreement over pairs of spans, and how sure they are."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from allusion_es.annotation.krippendorff import Continua, continua_of
 from allusion_es.annotation.overlap import Pairs, SpanTable
 
-Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 """Share of resampled values that an interval holds."""

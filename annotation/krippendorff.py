@@ -33,15 +33,18 @@ D_o and m_i L_i to the number mL of places, as Krippendorff does for missing val
 annotators are there, this is the formula above. L cancels.
 """
 
+from allusion_es.core.arrays import Floats, Integers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.annotation.overlap import Integers, Pairs, SpanTable
+from allusion_es.annotation.overlap import (
+    Pairs,
+    SpanTable,
+)
 
-Floats = NDArray[np.float64]
 
 
 def expected_disagreement(

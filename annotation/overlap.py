@@ -3,6 +3,7 @@
 Source: Manjavacas, Long and Kestemont 2019, "Inter-annotator agreement experiment".
 """
 
+from allusion_es.core.arrays import Integers
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from allusion_es.annotation.spans import SpanAnnotation
 
-Integers = NDArray[np.int64]
 Span = tuple[int, int]
 """Places of the first token and after the last, so that a span of n tokens is (i, i + n)."""
 

@@ -9,6 +9,7 @@ maximise the likelihood that the relevant one is chosen, `exp(u_i) / sum_j exp(u
 on one half of the queries, the figure is told for the other; the printed numbers are of all.
 """
 
+from allusion_es.core.arrays import Floats
 import json
 import sys
 from pathlib import Path
@@ -22,7 +23,11 @@ from allusion_es.retrieval.generators import load_generator
 from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Floats, Query, Within
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Query,
+    Within,
+)
 
 Example = tuple[Floats, Floats, Floats]
 """Tesserae scores, WMD scores, and which candidates are relevant."""

@@ -15,6 +15,7 @@ fitted on the others. Printed: how often findings of a probability are right, an
 the precision (of findings on the gold words and in plain text) and the recall (of gold links).
 """
 
+from allusion_es.core.arrays import Floats
 import argparse
 import json
 import sys
@@ -35,7 +36,9 @@ from allusion_es.language.analysis import Analysis
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.pipeline import index_analyser
-from allusion_es.retrieval.types import Floats, Within
+from allusion_es.retrieval.types import (
+    Within,
+)
 from allusion_es.scanning.blocks import cut
 from allusion_es.scanning.choosing import choose
 from allusion_es.scanning.features import NAMES

@@ -6,6 +6,7 @@ Same texts, words and vectors for all, one thread each. gensim's WMD costs are E
 of the vectors (ours 1 - cosine), so its ranking is not compared; POT's is, with our costs.
 """
 
+from allusion_es.core.arrays import Floats
 import os
 import subprocess
 import sys
@@ -30,7 +31,12 @@ from allusion_es.retrieval.generators import load_generator
 from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Floats, Query, Ranking, Within
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Query,
+    Ranking,
+    Within,
+)
 
 QUERY = "qui seminant in lacrimis in gaudio metent cum venerit dominus ad iudicium"
 

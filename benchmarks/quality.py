@@ -17,6 +17,7 @@ with a tested one. Files without works are tested with what is learned from all 
 from the New Testament are looked up in the Old.
 """
 
+from allusion_es.core.arrays import Floats
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +33,6 @@ from allusion_es.learning.links import LearningCollection, read_collection
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
 from allusion_es.learning.validation import folds_by_work
 from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.types import Floats
 
 PENALTY = 0.003
 """Of squared weights; not tuned."""

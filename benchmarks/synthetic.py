@@ -6,6 +6,7 @@ in twenty is drawn without regard to the others. One word in a hundred is made o
 others, since larger collections have more distinct words. Passages are as long as verses are.
 """
 
+from allusion_es.core.arrays import Integers
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,6 @@ _FREE = 0.05
 _NEW = 0.01
 _TOGETHER = 10_000
 
-Integers = NDArray[np.int64]
 
 
 class Followers:

@@ -14,6 +14,7 @@
 `benchmarks/quality.py` tells how well weights do that are learned in this way.
 """
 
+from allusion_es.core.arrays import Floats
 import argparse
 import sys
 from collections.abc import Sequence
@@ -26,7 +27,6 @@ from allusion_es.learning.links import read_collection
 from allusion_es.learning.ranker import feature_scales, learn_weights
 from allusion_es.rerankers.learned_model import write_model
 from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.types import Floats
 
 
 def main() -> None:

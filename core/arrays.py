@@ -25,6 +25,14 @@ from allusion_es.core.files import writing
 from allusion_es.core.spilled import SpilledArray
 
 Array = NDArray[Any]
+Floats = NDArray[np.float64]
+"""Double precision: scores, weights."""
+Singles = NDArray[np.float32]
+"""Single precision: vectors, and scores as the server computes them."""
+Integers = NDArray[np.int64]
+"""Positions, counts, word numbers."""
+Bytes = NDArray[np.int8]
+"""Vectors with one byte a number."""
 
 _MAGIC = b"ALLUSION"
 _PREFIX = struct.Struct("<8sQI")

@@ -1,5 +1,6 @@
 """Search requests in Elasticsearch's query language, without scripts."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,11 @@ from allusion_es.es.limits import MAX_WORD
 from allusion_es.es.lookups import Term
 from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, NGRAM
 from allusion_es.retrieval.byte_vectors import byte_vector
-from allusion_es.retrieval.types import Field, Floats, SearchRequest, Within
+from allusion_es.retrieval.types import (
+    Field,
+    SearchRequest,
+    Within,
+)
 from allusion_es.retrieval.weighting import idf, tfidf_query_weights
 
 _TIES = 100

@@ -1,5 +1,6 @@
 """The documents that are sent to the server: descriptions completed with weights and vectors."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,10 @@ from allusion_es.retrieval.spool import (
     SpooledBatch,
     SpooledWords,
 )
-from allusion_es.retrieval.types import FIELDS, Field, Floats
+from allusion_es.retrieval.types import (
+    FIELDS,
+    Field,
+)
 from allusion_es.retrieval.weighting import idf
 
 _SCALE = 10_000_000

@@ -1,5 +1,6 @@
 """Values of queries that belong to groups, checked and summed."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -7,7 +8,6 @@ from numpy.typing import NDArray
 
 from allusion_es.core.errors import UsageError
 
-Floats = NDArray[np.float64]
 Groups = Sequence[Hashable] | None
 """To which group each query belongs; None where each stands alone."""
 

@@ -1,12 +1,18 @@
 """Whether one method is better than another: randomisation test, Holm, effect size."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import UsageError
-from allusion_es.evaluation.groups import Floats, Groups, differences, grouped, parts
+from allusion_es.evaluation.groups import (
+    Groups,
+    differences,
+    grouped,
+    parts,
+)
 
 _ROUNDING = 1e-12
 """Differences below this come from rounding."""

@@ -1,5 +1,6 @@
 """The file that citation vectors are kept in: one byte a number, and no text."""
 
+from allusion_es.core.arrays import Singles
 import hashlib
 import json
 import re
@@ -23,7 +24,6 @@ _LARGEST = 127
 _ZERO = 1e-30
 """Rows that are smaller are zero: single precision could not hold their scales."""
 
-Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

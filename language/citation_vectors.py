@@ -1,5 +1,6 @@
 """Vectors of texts that were learned from known citations: what cites what lies close."""
 
+from allusion_es.core.arrays import Singles
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -30,7 +31,6 @@ _MOST_SCALE = 1e6
 _MOST_WEIGHT = 1e6
 """Real scales and weights are far smaller; larger ones could make a sum infinite."""
 
-Singles = NDArray[np.float32]
 
 
 class CitationVectors:

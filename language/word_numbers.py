@@ -1,5 +1,6 @@
 """Numbers of words, with a memory for many words that are asked for together."""
 
+from allusion_es.core.arrays import Integers
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -7,7 +8,6 @@ from numpy.typing import NDArray
 
 from allusion_es.core.latest import Latest
 
-Integers = NDArray[np.int64]
 
 _REMEMBERED = 4
 

@@ -1,9 +1,9 @@
 """Adam, for rows of which each step touches some."""
 
+from allusion_es.core.arrays import Singles
 import numpy as np
 from numpy.typing import NDArray
 
-Singles = NDArray[np.float32]
 
 _MEAN, _SQUARE, _LEAST = 0.9, 0.999, 1e-8
 

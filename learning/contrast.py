@@ -1,5 +1,6 @@
 """The loss that is learned by, and its gradient: a text is nearer to what it cites."""
 
+from allusion_es.core.arrays import Integers, Singles
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Singles = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Learning how much each feature of a candidate counts."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import InputError
-from allusion_es.retrieval.types import Floats
 
 
 @dataclass(frozen=True, slots=True)

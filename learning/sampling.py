@@ -1,5 +1,6 @@
 """What one step of training looks at: pieces of citing texts, cited passages, and others."""
 
+from allusion_es.core.arrays import Integers, Singles
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from allusion_es.learning.texts import Codes, root_matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Singles = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
 
 class Sampler:

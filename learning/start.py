@@ -1,5 +1,6 @@
 """Where training starts: which rows the table has, and what is in them."""
 
+from allusion_es.core.arrays import Singles
 from collections import Counter
 from collections.abc import Sequence
 
@@ -24,7 +25,6 @@ _WORDS, _GRAMS = 0.7, 0.5
 _SPREAD = 0.056
 """Of each random number: 156 of them together are as long as the known part."""
 
-Singles = NDArray[np.float32]
 
 
 def table_keys(words: Sequence[Word], counts: NDArray[np.int64]) -> NDArray[np.int64]:

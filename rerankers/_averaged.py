@@ -1,5 +1,6 @@
 """Cosine of texts that are weighted sums of their words' vectors."""
 
+from allusion_es.core.arrays import Floats
 from abc import abstractmethod
 
 import numpy as np
@@ -9,7 +10,9 @@ from allusion_es.core.latest import Latest
 from allusion_es.rerankers._pairs import PairReranker, PairSums, Weighted
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.texts import WordCounts
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 
 
 class AveragedVectors(PairReranker):

@@ -1,5 +1,6 @@
 """What is known of a candidate, as numbers: scores, ranks, shared words, neighbours."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,11 @@ from allusion_es.retrieval.reranking import (
     Explanation,
     Reranker,
 )
-from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Floats
+from allusion_es.retrieval.types import (
+    FIELDS,
+    AnalysedQuery,
+    Field,
+)
 from allusion_es.retrieval.weighting import idf
 
 RANK_OFFSET = 10

@@ -1,5 +1,6 @@
 """Scores that are sums over pairs of words, and rerankers that give such scores."""
 
+from allusion_es.core.arrays import Floats
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 from allusion_es.retrieval.explain import as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.texts import WordCounts
-from allusion_es.retrieval.types import AnalysedQuery, Contribution, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Contribution,
+)
 from allusion_es.retrieval.weighting import idf
 
 

@@ -1,5 +1,6 @@
 """The words that texts share with a query, and how far apart the rarest of them lie."""
 
+from allusion_es.core.arrays import Floats, Integers
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.retrieval.texts import CodedTexts
-from allusion_es.retrieval.types import Floats
 
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

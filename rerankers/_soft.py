@@ -1,5 +1,6 @@
 """Soft cosine with any similarity of words."""
 
+from allusion_es.core.arrays import Floats, Singles
 import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -19,9 +20,11 @@ from allusion_es.rerankers._pairs import (
 )
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.texts import WordCounts
-from allusion_es.retrieval.types import AnalysedQuery, Field, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Field,
+)
 
-Singles = NDArray[np.float32]
 Features = NDArray[Any]
 
 _STEP = 8

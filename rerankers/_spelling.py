@@ -1,5 +1,6 @@
 """Words matched by their letters, so that other endings and spellings count."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 from allusion_es.language.word_parts import gram_keys
 from allusion_es.retrieval.explain import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 from allusion_es.retrieval.weighting import idf
 
 _REMEMBERED = 100_000

@@ -1,11 +1,11 @@
 """Optimal transport between small histograms, solved exactly."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Callable
 
 import numpy as np
 
 from allusion_es.core.errors import AllusionError
-from allusion_es.retrieval.types import Floats
 
 Solve = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
 """From two histograms that sum to 1, shapes (n,) and (m,), and the cost of moving from each bin

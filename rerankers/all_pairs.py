@@ -1,5 +1,6 @@
 """Soft cosine of all queries with all passages, exact: for whole books against whole books."""
 
+from allusion_es.core.arrays import Singles
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from allusion_es.core.errors import UsageError
 from allusion_es.language.analysis import Analysis
 from allusion_es.rerankers._pairs import by_tfidf, equal_words
-from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
+from allusion_es.rerankers._soft import (
+    Features,
+    SoftCosineOf,
+)
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking

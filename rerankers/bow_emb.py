@@ -1,5 +1,6 @@
 """BOW_emb: cosine of averaged word vectors."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,9 @@ from allusion_es.rerankers._averaged import AveragedVectors
 from allusion_es.rerankers._pairs import Weighted, by_counts
 from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 
 
 class AveragedEmbeddings(AveragedVectors):

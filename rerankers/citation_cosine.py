@@ -1,5 +1,6 @@
 """Cosine of citation vectors: does the query speak of the passage as citations of it do?"""
 
+from allusion_es.core.arrays import Floats
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,11 @@ from allusion_es.language.word_parts import Word
 from allusion_es.retrieval.explain import Parts, as_contributions
 from allusion_es.retrieval.generators import citing_words
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Floats
+from allusion_es.retrieval.types import (
+    FIELDS,
+    AnalysedQuery,
+    Field,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Several rerankers made into one."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -19,7 +20,9 @@ from allusion_es.retrieval.reranking import (
     load_reranker,
     reranker_notes,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 
 DEFAULT_PARTS = ("bm25", "tesserae", "soft-cosine")
 """What is fused where no parts are named."""

@@ -1,5 +1,6 @@
 """A linear ranker that was learned from gold links: many features, one weight each."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -13,7 +14,9 @@ from allusion_es.rerankers._shares import shares
 from allusion_es.rerankers.learned_model import LearnedModel, read_model
 from allusion_es.retrieval.explain import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 
 _SHIPPED = "patristic.ranker"
 

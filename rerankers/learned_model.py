@@ -1,5 +1,6 @@
 """The file of a learned ranker: features, scales and weights, as text."""
 
+from allusion_es.core.arrays import Floats
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ import numpy as np
 
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import writing
-from allusion_es.retrieval.types import Floats
 
 _FIRST = "allusion-es ranker 1"
 """First line of a file: what it is, and its format."""

@@ -1,5 +1,6 @@
 """Soft local alignment: the stretch of a passage that is most like a stretch of the query."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,7 +12,9 @@ from allusion_es.rerankers._soft import power as raised
 from allusion_es.rerankers._vectors import ChosenVectors
 from allusion_es.retrieval.explain import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 from allusion_es.retrieval.weighting import idf
 
 _TOGETHER = 128

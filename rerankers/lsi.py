@@ -1,5 +1,6 @@
 """LSI: cosine in the space of the candidates' main directions; a weak baseline."""
 
+from allusion_es.core.arrays import Floats
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +9,9 @@ from allusion_es.core.parameters import check_range
 from allusion_es.rerankers._averaged import AveragedVectors
 from allusion_es.rerankers._pairs import Weighted, by_tfidf, equal_words
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

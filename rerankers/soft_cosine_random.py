@@ -1,12 +1,16 @@
 """Soft cosine by random similarities: the paper's control."""
 
+from allusion_es.core.arrays import Singles
 import zlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
+from allusion_es.rerankers._soft import (
+    Features,
+    SoftCosineOf,
+)
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import Field
 

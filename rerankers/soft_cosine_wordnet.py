@@ -1,14 +1,20 @@
 """Soft cosine by the Latin WordNet."""
 
+from allusion_es.core.arrays import Floats, Singles
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allusion_es.rerankers._pairs import Weighted
-from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
+from allusion_es.rerankers._soft import (
+    Features,
+    SoftCosineOf,
+)
 from allusion_es.retrieval.reranking import Collection
-from allusion_es.retrieval.types import Field, Floats
+from allusion_es.retrieval.types import (
+    Field,
+)
 
 if TYPE_CHECKING:
     from allusion_es.language.wordnet import LatinWordNet

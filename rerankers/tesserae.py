@@ -1,5 +1,6 @@
 """Tesserae: rare shared words that lie close together."""
 
+from allusion_es.core.arrays import Floats, Integers
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from allusion_es.rerankers._shared_words import (
 )
 from allusion_es.retrieval.explain import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Field, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Field,
+)
 
-Integers = NDArray[np.int64]
 
 
 class Tesserae:

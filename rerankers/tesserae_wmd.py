@@ -1,5 +1,6 @@
 """Tesserae, with Word Mover's Distance where Tesserae is undefined."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,9 @@ from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.wmd import WordMoversDistance
 from allusion_es.retrieval.explain import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 
 TESSERAE_SCALE = (11.55, 1.133)
 """a and b of `a + b T`."""

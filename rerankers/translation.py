@@ -1,5 +1,6 @@
 """Translation likelihood: how likely does a text that cites the passage have these words?"""
 
+from allusion_es.core.arrays import Floats
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,7 +12,9 @@ from allusion_es.language.translations import Translations
 from allusion_es.retrieval.explain import Parts, as_contributions
 from allusion_es.retrieval.models import TRANSLATIONS
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 
 
 class TranslationLikelihood:

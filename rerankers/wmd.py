@@ -1,5 +1,6 @@
 """Word Mover's Distance."""
 
+from allusion_es.core.arrays import Floats
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
 from allusion_es.retrieval.explain import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
 from allusion_es.retrieval.texts import WordCounts
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
 
 _SLACK = 1e-9
 """Distances that differ by no more may be equal but for rounding."""

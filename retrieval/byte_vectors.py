@@ -1,12 +1,11 @@
 """Vectors with one byte a number, as both kinds of index keep them, and their cosines."""
 
+from allusion_es.core.arrays import Bytes, Singles
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.language.citation_file import to_bytes
 
-Singles = NDArray[np.float32]
-Bytes = NDArray[np.int8]
 
 
 def byte_vector(vector: Singles) -> Bytes:

@@ -1,5 +1,6 @@
 """What the passages of an in-process index have, computed piece by piece, in any process."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,10 @@ from allusion_es.core.arrays import Array
 from allusion_es.retrieval.cited import CitedPassages, Citing, text_words
 from allusion_es.retrieval.local_grams import WordGrams
 from allusion_es.retrieval.spool import SpooledWords
-from allusion_es.retrieval.types import FIELDS, Field, Floats
+from allusion_es.retrieval.types import (
+    FIELDS,
+    Field,
+)
 
 Entries = tuple[Array, Array, Array]
 """What passages have, as `Inversion.add` takes it: how many, of what, and values."""

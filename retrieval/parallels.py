@@ -1,5 +1,6 @@
 """Passages that say nearly the same: synoptic parallels, psalms that stand twice, formulas."""
 
+from allusion_es.core.arrays import Floats, Integers
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.retrieval.spool import Spool, SpooledWords
-from allusion_es.retrieval.types import Floats
 
 LIKE = 0.5
 """From this likeness on, two passages count as parallel."""
@@ -32,7 +32,6 @@ _TOGETHER = 1_000
 _ORDERED = 50_000
 _PAIRS = 200_000
 
-Integers = NDArray[np.int64]
 Pairs = tuple[Integers, Integers]
 
 

@@ -1,5 +1,6 @@
 """The two stages without the hits: which candidates a query has, and how they are reranked."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,12 @@ from allusion_es.retrieval.reranking import (
     load_reranker,
     reranker_names,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Field, Floats, Ranking, Within
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Field,
+    Ranking,
+    Within,
+)
 
 
 @dataclass(frozen=True, slots=True)

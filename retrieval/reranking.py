@@ -1,5 +1,6 @@
 """What a reranker is, what it may know, and how it is found by name."""
 
+from allusion_es.core.arrays import Floats
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,6 @@ from allusion_es.retrieval.types import (
     AnalysedQuery,
     Contribution,
     Field,
-    Floats,
     Ranking,
     TermStatistics,
 )

@@ -1,5 +1,6 @@
 """Passages kept on disk between two readings, and the term statistics that the first gives."""
 
+from allusion_es.core.arrays import Integers
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -22,7 +23,6 @@ ADVICE = "try fewer --workers"
 _TOGETHER = 1_000
 _CHARACTERS = 1_000_000
 
-Integers = NDArray[np.int64]
 Describe = Callable[[AnalysedPassage], bytes]
 """Gives what is kept of a passage besides its words, without line breaks."""
 

@@ -1,5 +1,6 @@
 """What crosses the borders between index, reranker and report: frozen, and by passage id."""
 
+from allusion_es.core.arrays import Floats
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from allusion_es.language.analysis import Analysis
 
 Field = Literal["token", "lemma"]
-Floats = NDArray[np.float64]
 
 FIELDS: tuple[Field, Field] = ("token", "lemma")
 

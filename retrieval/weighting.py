@@ -4,14 +4,12 @@ Lucene computes BM25 in single precision; the same precision is used here, so th
 and with them ties, come out as on Elasticsearch.
 """
 
+from allusion_es.core.arrays import Floats, Integers, Singles
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
 
 def lucene_lengths(lengths: Integers) -> Integers:

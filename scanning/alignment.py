@@ -1,12 +1,11 @@
 """Aligning many stretches of a text with passages at once: what stands in the same order."""
 
+from allusion_es.core.arrays import Integers, Singles
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Singles = NDArray[np.float32]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

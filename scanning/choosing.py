@@ -1,9 +1,9 @@
 """From segments to findings: what competes, what belongs together, where a finding ends."""
 
+from allusion_es.core.arrays import Floats
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from allusion_es.retrieval.types import Floats
 from allusion_es.scanning.options import MOST
 from allusion_es.scanning.reading import Reading
 

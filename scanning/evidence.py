@@ -1,5 +1,6 @@
 """What speaks for each stretch of a text alluding to a passage, as numbers."""
 
+from allusion_es.core.arrays import Floats, Integers
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,6 @@ from allusion_es.scanning.alignment import Alignments, align
 from allusion_es.scanning.matches import Matches
 from allusion_es.scanning.segments import Segments
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 PRICE = 1.0
 """What each word costs that stands between two matches, in units of idf."""

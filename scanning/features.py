@@ -1,5 +1,6 @@
 """What speaks for a segment of a text alluding to its passage, as numbers that can be weighed."""
 
+from allusion_es.core.arrays import Floats, Integers
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,9 @@ from allusion_es.language.analysis import Analysis
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.language.word_parts import Word
 from allusion_es.scanning.alignment import Alignments
-from allusion_es.scanning.evidence import Floats, Integers, Texts
+from allusion_es.scanning.evidence import (
+    Texts,
+)
 from allusion_es.scanning.matches import Matches, find_matches
 from allusion_es.scanning.segments import Segments
 

@@ -1,10 +1,10 @@
 """Words that are not the same but stand for each other, as citations of passages use them."""
 
+from allusion_es.core.arrays import Floats
 import numpy as np
 
 from allusion_es.language.analysis import Analysis
 from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.retrieval.types import Floats
 from allusion_es.scanning.evidence import Texts
 
 CLOSE = 0.45

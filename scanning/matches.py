@@ -1,5 +1,6 @@
 """Which words of a text match words of which passages."""
 
+from allusion_es.core.arrays import Floats, Integers
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,8 +9,6 @@ from numpy.typing import NDArray
 
 from allusion_es.retrieval.texts import CodedTexts
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

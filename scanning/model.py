@@ -1,5 +1,6 @@
 """How likely a segment alludes to its passage: a logistic model of its features, in a file."""
 
+from allusion_es.core.arrays import Floats
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,6 @@ from importlib.resources import files
 import numpy as np
 
 from allusion_es.core.errors import UsageError
-from allusion_es.retrieval.types import Floats
 from allusion_es.scanning.features import NAMES
 
 FORMAT = 1

@@ -1,5 +1,6 @@
 """Reading a stretch of text: its segments, the passages they may allude to, and the features."""
 
+from allusion_es.core.arrays import Floats
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,9 @@ import numpy as np
 from allusion_es.language.analysis import Analysis
 from allusion_es.language.citation_vectors import CitationVectors
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import Floats, Within
+from allusion_es.retrieval.types import (
+    Within,
+)
 from allusion_es.retrieval.weighting import idf
 from allusion_es.scanning.candidates import candidates, read_texts
 from allusion_es.scanning.evidence import PRICE, Texts, damped, ordered

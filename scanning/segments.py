@@ -1,12 +1,11 @@
 """Stretches of a text where the words of a passage lie close together."""
 
+from allusion_es.core.arrays import Floats, Integers
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

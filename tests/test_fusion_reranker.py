@@ -1,5 +1,6 @@
 """Fusion of rerankers: by hand, its names and parameters, and what holds for all texts."""
 
+from allusion_es.core.arrays import Floats
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,7 +24,10 @@ from allusion_es.retrieval.reranking import (
     reranker_names,
     reranker_notes,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Contribution, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Contribution,
+)
 
 VECTORS = TrialVectors({"a": (1, 0), "b": (0, 1), "c": (0.6, 0.8), "d": (0.8, -0.6)})
 

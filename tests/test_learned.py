@@ -1,5 +1,6 @@
 """The learned reranker: its features by hand, its file, its explanations."""
 
+from allusion_es.core.arrays import Floats
 import math
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -20,7 +21,11 @@ from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.reranking import Candidates
 from allusion_es.retrieval.texts import code_texts
-from allusion_es.retrieval.types import AnalysedQuery, Floats, Query, Ranking
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Query,
+    Ranking,
+)
 
 TEXTS = ["x y z", "x y", "w", "y x"]
 IDF = {"x": math.log(4 / 4), "y": math.log(4 / 4), "z": math.log(4 / 2), "w": math.log(4 / 2)}

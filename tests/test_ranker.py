@@ -1,5 +1,6 @@
 """Learning weights of features: by hand, against the definition, and what cannot be learned."""
 
+from allusion_es.core.arrays import Floats
 import math
 
 import numpy as np
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
-from allusion_es.retrieval.types import Floats
 
 
 def example(values: list[list[float]], *relevant: int) -> Example:

@@ -8,7 +8,7 @@ from allusion_es.annotation.marks import Mark
 from allusion_es.annotation.store import Store
 from allusion_es.annotation.tasks import annotated_link
 from allusion_es.core.errors import UsageError
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from allusion_es.core.errors import UsageError
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 
 _LONGEST_NAME = 64
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from allusion_es.core.errors import InputError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.segmentation import anchor_words, has_anchor
-from allusion_es.language.tokenise import printed_words
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.paper.windows import anchor_words, has_anchor
+from allusion_es.language.latin.tokenise import printed_words
 
 _CLOSING = frozenset(".,;:!?")
 
@@ -21,7 +21,7 @@ class Instance:
         passage: The link's `before`, `text` and `after`, with one blank between them, but none
             before a stop or comma.
         words: Start and end (exclusive) of each word, in characters of `passage`. Annotations
-            count these words: those of `language.tokenise.printed_words`, in which enclitics
+            count these words: those of `language.latin.tokenise.printed_words`, in which enclitics
             stay on, and no dictionary has a say.
         anchor: Place of the anchor's first word in `words`, and the place after its last.
         has_anchor: Whether the link names the anchor; else the middle word stands in for it.

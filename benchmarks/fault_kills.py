@@ -16,7 +16,7 @@ from pathlib import Path
 from fault_commands import Tried
 
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
-from allusion_es.corpora.vulgate import read_vulgate
+from allusion_es.corpora.bible.vulgate import read_vulgate
 from allusion_es.es.catalogue import find_all, is_current
 from allusion_es.es.connection import Server
 
@@ -140,9 +140,9 @@ class Place:
         if self.url:
             with Server.connect(self.url) as server:
                 found += [
-                    each.proper
+                    each.concrete
                     for each in find_all(server, _NAME)
-                    if not is_current(each) and not each.proper.endswith("-terms")
+                    if not is_current(each) and not each.concrete.endswith("-terms")
                 ]
         return found
 

@@ -16,16 +16,15 @@ from fuzz_saved import ask, little_index
 
 from allusion_es.es import connection
 from allusion_es.es.address import find_address
-from allusion_es.es.bounded import StrictJson
-from allusion_es.es.candidates import ALIAS, KEY, RunSummary, list_runs
 from allusion_es.es.catalogue import alias_of, list_indices, terms_of
-from allusion_es.es.connection import Server
+from allusion_es.es.connection import Server, StrictJson
 from allusion_es.es.documents import pack_words
 from allusion_es.es.index import open_index
+from allusion_es.es.kibana.candidates import ALIAS, KEY, RunSummary, list_runs
 from allusion_es.es.meta import PASSAGE_FIELDS, Extent, Meta
 from allusion_es.es.partial import Partial
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.types import FIELDS
 
 _NAME = "little"

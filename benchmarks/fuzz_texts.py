@@ -6,19 +6,19 @@ from pathlib import Path
 from fuzz_mutate import mutate_json_lines
 from fuzz_reader import Reader, finite, printable
 
-from allusion_es.annotation.span_files import read_spans
+from allusion_es.annotation.formats.files import read_spans
 from allusion_es.cli.queries import read_queries
-from allusion_es.corpora.references import format_references, is_verse_id, parse_references
+from allusion_es.corpora.bible.references import format_references, is_verse_id, parse_references
+from allusion_es.corpora.bible.verse_table import VerseTable
+from allusion_es.corpora.bible.vulgate import read_vulgate
 from allusion_es.corpora.source import SourceText, read_source
 from allusion_es.corpora.tables import Kind, read_passages
-from allusion_es.corpora.verse_table import VerseTable
-from allusion_es.corpora.vulgate import read_vulgate
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.evaluation.gold_ids import ReferenceReader, resolve_known
-from allusion_es.evaluation.gold_tei import gold_from_tei
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.ids import ReferenceReader, resolve_known
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.gold.tei import gold_from_tei
 from allusion_es.evaluation.trec import read_run, run_lines
-from allusion_es.rerankers.learned_model import read_model
+from allusion_es.rerankers.learned import read_model
 
 IDS = tuple(f"Ps.{chapter}.{verse}" for chapter in (1, 22, 115) for verse in range(1, 12))
 """Verses of the collection that gold links are held against."""

@@ -46,8 +46,8 @@ from timing import report
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
 from allusion_es.es.connection import Server
 from allusion_es.es.index import open_index
+from allusion_es.local.library import Library
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.pipeline import Retriever
 
 NAME = "scale"

@@ -37,9 +37,9 @@ from allusion_es.corpora.source import SourceText, read_source
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
-from allusion_es.reports.answer_lines import answer_json
-from allusion_es.retrieval.choices import generators_of
-from allusion_es.retrieval.library import BuildOptions, Library
+from allusion_es.local.library import BuildOptions, Library
+from allusion_es.reports.answers import answer_json
+from allusion_es.retrieval.defaults import generators_of
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.types import Query
 from allusion_es.scanning.scanner import Scanner

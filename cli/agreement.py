@@ -11,8 +11,8 @@ import typer
 from allusion_es.cli.options import TableFormat
 
 if TYPE_CHECKING:
-    from allusion_es.annotation.agreement import Agreement
-    from allusion_es.annotation.coefficients import Coefficients
+    from allusion_es.annotation.agreement.coefficients import Coefficients
+    from allusion_es.annotation.agreement.measures import Agreement
     from allusion_es.annotation.spans import SpanAnnotation
 
 _BINS = 10
@@ -55,8 +55,8 @@ def agreement(
     ] = None,
 ) -> None:
     """Measure how far annotators agree on spans: overlap, kappa, Krippendorff's alpha."""
-    from allusion_es.annotation.agreement import measure_agreement
-    from allusion_es.annotation.span_files import read_spans
+    from allusion_es.annotation.agreement.measures import measure_agreement
+    from allusion_es.annotation.formats.files import read_spans
 
     annotations = read_spans(files, layer)
     found = measure_agreement(annotations, keep_doubts=keep_doubts, resamples=resamples, seed=seed)
@@ -99,7 +99,7 @@ def _rows(found: "Agreement") -> list[dict[str, Any]]:
 
 def _record(found: "Agreement", annotations: "Sequence[SpanAnnotation]") -> dict[str, Any]:
     """All that was found, for JSON."""
-    from allusion_es.annotation.coefficients import CONFIDENCE
+    from allusion_es.annotation.agreement.coefficients import CONFIDENCE
 
     counts = asdict(found.counts)
     overlaps, shares = found.cumulative()
@@ -147,7 +147,7 @@ def _by_annotator(annotations: "Sequence[SpanAnnotation]") -> list[dict[str, Any
 
 def _print_tables(found: "Agreement") -> None:
     from allusion_es.cli.output import print_rows
-    from allusion_es.reports.bars import bars
+    from allusion_es.reports.figures import bars
 
     rows = []
     for group, name, each in _groups(found):

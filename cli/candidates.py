@@ -1,14 +1,181 @@
 """`allusion-es candidates`: put the candidates of a run on a server, to look at in Kibana."""
 
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from allusion_es.cli.options import Name, ServerOptions, TableFormat, takes_server
-from allusion_es.cli.query import Fields, InputFormat
-from allusion_es.core.errors import UsageError
+from allusion_es.cli.options import (
+    Name,
+    ServerOptions,
+    TableFormat,
+    open_candidate_index,
+    takes_server,
+)
+from allusion_es.cli.progress import progress
+from allusion_es.cli.queries import read_queries
+from allusion_es.cli.query import InputFormat, QueryFields
+from allusion_es.core.errors import UsageError, VerseError
+from allusion_es.core.plugins import Settings
+from allusion_es.es.kibana.candidates import MAX_RUN_ID, check_run_id, push_candidates
+from allusion_es.es.kibana.documents import Candidate, StageNames
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.ids import resolve, resolve_known
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.inspected import run_candidates, traced_candidates
+from allusion_es.evaluation.trec import read_run, read_topics
+from allusion_es.retrieval.defaults import generators_of, search_filter_of
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.traces import Tracer
+from allusion_es.retrieval.types import FIELDS, Field, Query
+
+# What `allusion-es candidates push` does once its options are read.
+
+
+@dataclass(frozen=True, slots=True)
+class PushOptions:
+    """The options of the command; see there."""
+
+    run: Path | None
+    queries: str | None
+    run_id: str | None
+    gold: Path | None
+    topics: Path | None
+    skip_unknown: bool
+    first_stages: tuple[str, ...]
+    field: QueryFields
+    candidates: int
+    rerankers: tuple[str, ...]
+    settings: Settings
+    books: tuple[str, ...]
+    testaments: tuple[str, ...]
+    works: tuple[str, ...]
+    explain: int
+    input_format: InputFormat | None
+    index: str
+    local: bool
+    server: ServerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class _Push:
+    """What is to be pushed."""
+
+    run_id: str
+    method: str
+    stages: StageNames
+    candidates: Iterator[Candidate]
+
+
+def push_run(choices: PushOptions) -> None:
+    """Push the run, and tell what was pushed."""
+    if (choices.run is None) == (choices.queries is None):
+        raise UsageError("give either a TREC run or --from-query FILE, and not both")
+    if choices.server.url is None:
+        raise UsageError("candidates are kept on a server; name it with --es URL")
+    if choices.run_id is not None:
+        check_run_id(choices.run_id)
+    index = open_candidate_index(
+        choices.index, ServerOptions(None) if choices.local else choices.server
+    )
+    job = _from_run(choices, index) if choices.run else _from_queries(choices, index)
+    with choices.server.connect() as server:
+        summary = push_candidates(server, job.run_id, job.candidates, job.stages, method=job.method)
+        print(
+            f"run {summary.run_id!r}: {summary.documents} candidates of {summary.queries} queries "
+            f"in {server.url}",
+            file=sys.stderr,
+        )
+
+
+def _from_run(choices: PushOptions, index: CandidateIndex) -> _Push:
+    assert choices.run is not None
+    run = read_run(choices.run)
+    links = _gold(choices, index, choices.gold)
+    texts = {name: link.query.text for name, link in links.items()}
+    if choices.topics:
+        texts |= read_topics(choices.topics)
+    return _Push(
+        choices.run_id or check_run_id(choices.run.stem[:MAX_RUN_ID]),
+        f"TREC run {choices.run.name}",
+        StageNames(),
+        _placed(progress(run_candidates(run, links, texts, index), "Pushing"), str(choices.run)),
+    )
+
+
+def _from_queries(choices: PushOptions, index: CandidateIndex) -> _Push:
+    assert choices.queries is not None
+    queries = read_queries(choices.queries, choices.input_format)
+    links = _gold(choices, index, choices.gold or _gold_in(choices, queries))
+    generators = tuple(name for stage in choices.first_stages for name in generators_of(stage))
+    fields: tuple[Field, ...] = FIELDS
+    if choices.field is not QueryFields.both:
+        fields = ("token",) if choices.field is QueryFields.token else ("lemma",)
+    tracer = Tracer(
+        index,
+        generators=generators,
+        fields=fields,
+        candidates=choices.candidates,
+        rerankers=choices.rerankers,
+        within=search_filter_of(choices.books, choices.testaments, choices.works),
+        settings=choices.settings,
+    )
+    relevant = {name: link.relevant for name, link in links.items()}
+    traces = tracer.traces(queries, choices.explain, relevant)
+    source = "stdin" if choices.queries == "-" else Path(choices.queries).stem
+    method = _method(choices)
+    return _Push(
+        choices.run_id or check_run_id(f"{source}.{method}"[:MAX_RUN_ID]),
+        f"{method}, {choices.candidates} candidates, index {choices.index}",
+        StageNames(generators, choices.rerankers),
+        traced_candidates(progress(traces, "Querying", len(queries)), links, index),
+    )
+
+
+def _method(choices: PushOptions) -> str:
+    """What distinguishes runs of the same queries, as far as it is not the default."""
+    parts = ["+".join(choices.first_stages), choices.field.value, "+".join(choices.rerankers)]
+    parts += [
+        f"{plugin}.{name}={value}"
+        for plugin, values in sorted(choices.settings.items())
+        for name, value in sorted(values.items())
+    ]
+    parts += [*choices.books, *choices.testaments, *choices.works]
+    return ".".join(part or "none" for part in parts)
+
+
+def _gold_in(choices: PushOptions, queries: list[Query]) -> Path | None:
+    """The file of the queries, if it tells what they allude to."""
+    path = Path(choices.queries or "")
+    if choices.queries == "-" or path.suffix != ".jsonl" or not path.is_file():
+        return None
+    text = path.read_text(encoding="utf-8-sig")
+    return path if '"relevant"' in text else None
+
+
+def _gold(choices: PushOptions, index: CandidateIndex, path: Path | None) -> Mapping[str, GoldLink]:
+    if path is None:
+        return {}
+    topics = choices.topics if path.suffix in (".qrels", ".qrel") else None
+    links = read_gold(path, topics=topics)
+    if choices.skip_unknown:
+        links, unknown = resolve_known(links, index.ids(), source=str(path))
+        if unknown:
+            print(f"left out {len(unknown)} passages that the index lacks", file=sys.stderr)
+    else:
+        links = resolve(links, index.ids(), source=str(path))
+    return {link.query.query_id: link for link in links}
+
+
+def _placed(candidates: Iterator[Candidate], source: str) -> Iterator[Candidate]:
+    try:
+        yield from candidates
+    except VerseError as error:
+        raise VerseError(f"{source}: {error}; push it with the index that it is a run of") from None
+
 
 app = typer.Typer(
     help="Put candidates of queries on a server, to look at in Kibana ('allusion-es kibana').",
@@ -54,7 +221,9 @@ def push(
         str,
         typer.Option(help="Where candidates come from, as for 'query'; several with commas."),
     ] = "bm25",
-    field: Annotated[Fields, typer.Option(help="Words that candidates share.")] = Fields.lemma,
+    field: Annotated[
+        QueryFields, typer.Option(help="Words that candidates share.")
+    ] = QueryFields.lemma,
     candidates: Annotated[int, typer.Option(help="How many candidates to keep of a query.")] = 100,
     rerank: Annotated[
         str,
@@ -101,11 +270,11 @@ def push(
     Either RUN or --from-query says which. Gold passages that no stage found are written too. A
     run of the same id takes the place of the old one once it is complete.
     """
-    from allusion_es.cli.candidates_push import Choices, push_run
-    from allusion_es.core.parameters import parse_settings
+    from allusion_es.cli.candidates import PushOptions, push_run
+    from allusion_es.core.plugins import parse_settings
 
     push_run(
-        Choices(
+        PushOptions(
             run=run,
             queries=from_query,
             run_id=run_id,
@@ -139,7 +308,7 @@ def list_(
     from dataclasses import asdict
 
     from allusion_es.cli.output import print_rows
-    from allusion_es.es.candidates import list_runs
+    from allusion_es.es.kibana.candidates import list_runs
 
     with server.connect() as connection:
         print_rows([asdict(summary) for summary in list_runs(connection)], format, "Runs")
@@ -152,7 +321,7 @@ def delete(
     server: ServerOptions,
 ) -> None:
     """Delete the candidates of a run from the server."""
-    from allusion_es.es.candidates import delete_run
+    from allusion_es.es.kibana.candidates import delete_run
 
     with server.connect() as connection:
         deleted = delete_run(connection, run_id)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from allusion_es.cli.gold_tei import Numbers, Out, from_tei
 from allusion_es.cli.options import (
     Name,
     ServerOptions,
@@ -18,10 +17,107 @@ from allusion_es.cli.options import (
 from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from allusion_es.evaluation.gold import GoldLink
-    from allusion_es.evaluation.gold_check import Finding, GoldReport
+    from allusion_es.evaluation.gold.check import GoldIssue, GoldReport
+    from allusion_es.evaluation.gold.link import GoldLink
+    from allusion_es.evaluation.gold.tei import TeiGold
+
+# `allusion-es gold from-tei`: gold links from the references that TEI editions encode.
+
+
+class Numbers(StrEnum):
+    """Whose verse numbers references have."""
+
+    vulgate = "vulgate"
+    hebrew = "hebrew"
+    kjv = "kjv"
+
+
+class LinkType(StrEnum):
+    """Of which type a link is."""
+
+    quotation = "quotation"
+    paraphrase = "paraphrase"
+    allusion = "allusion"
+    reference = "reference"
+
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="The file to write; stdout by default.", show_default=False),
+]
+
+
+@takes_server
+def from_tei(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="TEI P5.", show_default=False)
+    ],
+    out: Out = None,
+    words: Annotated[int, typer.Option(min=1, help="Most words before a mere note mark.")] = 10,
+    context: Annotated[int, typer.Option(min=0, help="Words before and after.")] = 15,
+    type: Annotated[
+        list[LinkType] | None,
+        typer.Option("--type", help="Keep links of this type (repeatable); all by default."),
+    ] = None,
+    numbering: Annotated[
+        Numbers, typer.Option(help="Whose verse numbers the references have.")
+    ] = Numbers.vulgate,
+    name: Name = "vulgate",
+    *,
+    server: ServerOptions,
+) -> None:
+    """Read the Bible references that TEI editions encode as gold links, JSON lines.
+
+    Read are ref, bibl, quote, q, seg, cit and note: their cRef, target and source, and words such
+    as "cf. Ps. 33, 9". What cannot be read is told line by line.
+    """
+    from allusion_es.cli.progress import progress
+    from allusion_es.core.errors import InputError
+    from allusion_es.corpora.tei.reader import read_tei
+    from allusion_es.evaluation.gold.files import write_gold
+    from allusion_es.evaluation.gold.ids import ReferenceReader
+    from allusion_es.evaluation.gold.tei import gold_from_tei
+
+    reader = ReferenceReader(open_candidate_index(name, server).ids(), numbering.value)
+    kept: list[GoldLink] = []
+    # Files of one name in several folders go on counting, so that ids differ.
+    counts: dict[str, int] = {}
+    for path in progress(files, "Reading", len(files)):
+        first = counts.get(path.stem, 0) + 1
+        found = gold_from_tei(read_tei(path), reader, words=words, context=context, first=first)
+        counts[path.stem] = first + len(found.links) - 1
+        links = [link for link in found.links if not type or link.type in type]
+        _tell(path, found, links)
+        kept += links
+    if not kept:
+        named = ", ".join(map(str, files))
+        raise InputError(f"{named}: no reference to a verse gives a link; see what is told above")
+    write_gold(sys.stdout if out is None else out, kept)
+
+
+def _tell(path: Path, found: "TeiGold", links: "Sequence[GoldLink]") -> None:
+    for each in found.unread:
+        print(f"{path}:{each.line}: {each.written!r}: {each.reason}", file=sys.stderr)
+    print(
+        f"{path}: {_links_by_type(links)}; references not read: {len(found.unread)}, "
+        f"notes and pointers without one: {found.without}",
+        file=sys.stderr,
+    )
+
+
+def _links_by_type(links: "Sequence[GoldLink]") -> str:
+    kinds = _link_types(link.type for link in links)
+    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    return f"{len(links)} links" + (f" ({counted})" if counted else "")
+
+
+def _link_types(types: "Iterable[str]") -> dict[str, int]:
+    from collections import Counter
+
+    return dict(sorted(Counter(types).items()))
+
 
 app = typer.Typer(
     help="Check gold links, fetch public ones, turn one form into another.",
@@ -33,7 +129,7 @@ _SHOWN = 20
 """Findings of each kind that a table shows; JSON and TSV have all."""
 
 
-class Kind(StrEnum):
+class GoldFormat(StrEnum):
     """How gold links are written down."""
 
     jsonl = "jsonl"
@@ -56,7 +152,7 @@ File = Annotated[
     ),
 ]
 FileKind = Annotated[
-    Kind | None,
+    GoldFormat | None,
     typer.Option(help="How the file is read; by its name by default.", show_default=False),
 ]
 Topics = Annotated[
@@ -88,8 +184,8 @@ def check(
     Unknown passages, the same words twice, anchors that are not there, verse numbers that are
     off by one, links that share no word. A file that cannot be read is an error.
     """
-    from allusion_es.evaluation.gold_check import check as look_through
-    from allusion_es.evaluation.gold_files import read_gold
+    from allusion_es.evaluation.gold.check import check as look_through
+    from allusion_es.evaluation.gold.files import read_gold
     from allusion_es.retrieval.pipeline import index_analyser
 
     links = read_gold(file, kind, topics)
@@ -105,7 +201,7 @@ def check(
 @takes_server
 def convert(
     file: File,
-    to: Annotated[Kind, typer.Option("--to", help="What to write.")],
+    to: Annotated[GoldFormat, typer.Option("--to", help="What to write.")],
     out: Out = None,
     kind: FileKind = None,
     topics: Topics = None,
@@ -121,10 +217,10 @@ def convert(
 
     TREC files are two: qrels, and topics of the same name that ends in .topics.
     """
-    from allusion_es.evaluation.gold_files import read_gold, write_gold, write_table, write_trec
-    from allusion_es.evaluation.gold_ids import resolve, resolve_known
+    from allusion_es.evaluation.gold.files import read_gold, write_gold, write_table, write_trec
+    from allusion_es.evaluation.gold.ids import resolve, resolve_known
 
-    if to is Kind.trec and out is None:
+    if to is GoldFormat.trec and out is None:
         raise UsageError("--to trec writes two files; name the qrels with --out")
     links = read_gold(file, kind, topics)
     ids = open_candidate_index(name, server).ids()
@@ -135,13 +231,13 @@ def convert(
     else:
         kept = resolve(links, ids, numbering.value, source=str(file))
     if out is None:
-        (write_gold if to is Kind.jsonl else write_table)(sys.stdout, kept)
+        (write_gold if to is GoldFormat.jsonl else write_table)(sys.stdout, kept)
         return
     where = str(out)
-    if to is Kind.trec:
+    if to is GoldFormat.trec:
         where = f"{out} and {write_trec(out, kept)}"
     else:
-        (write_gold if to is Kind.jsonl else write_table)(out, kept)
+        (write_gold if to is GoldFormat.jsonl else write_table)(out, kept)
     print(f"{where}: {_amount(kept)}", file=sys.stderr)
 
 
@@ -163,8 +259,8 @@ def fetch(
     from allusion_es.cli.progress import progress
     from allusion_es.core.files import data_dir as folder
     from allusion_es.corpora import packages
-    from allusion_es.evaluation.gold_files import write_gold
-    from allusion_es.evaluation.openbible import openbible_links
+    from allusion_es.evaluation.gold.files import write_gold
+    from allusion_es.evaluation.gold.openbible import openbible_links
 
     index = open_candidate_index(name, server)
     path = packages.fetch(packages.CROSS_REFERENCES, folder(), progress)
@@ -179,7 +275,7 @@ def _amount(links: "Sequence[GoldLink]") -> str:
     return f"{len(links)} queries, {sum(len(link.relevant) for link in links)} links"
 
 
-def _kinds(findings: "Sequence[Finding]") -> dict[str, int]:
+def _kinds(findings: "Sequence[GoldIssue]") -> dict[str, int]:
     """How many findings there are of each kind, in their order."""
     from collections import Counter
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from allusion_es.corpora.passage import Passage
 
 
-class Kind(StrEnum):
+class PassageFormat(StrEnum):
     """How a file is read."""
 
     table = "table"
@@ -55,7 +55,7 @@ def index(
         ),
     ] = None,
     kind: Annotated[
-        Kind | None,
+        PassageFormat | None,
         typer.Option(
             help="table (columns id, text, …), lines (one passage a line), verses (reference, "
             "tab, text); by the file's name by default.",
@@ -110,8 +110,8 @@ def index(
 
     An index of the same name stays in use until the new one is complete.
     """
-    from allusion_es.retrieval.library import BuildOptions
-    from allusion_es.retrieval.names import check_name
+    from allusion_es.local.library import BuildOptions
+    from allusion_es.retrieval.index import check_name
 
     chosen = check_name(name or _name_of(path))
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
@@ -147,7 +147,9 @@ def _name_of(path: Path | None) -> str:
     return name
 
 
-def _passages(path: Path | None, kind: Kind | None, work: str | None) -> "Iterable[Passage]":
+def _passages(
+    path: Path | None, kind: PassageFormat | None, work: str | None
+) -> "Iterable[Passage]":
     if path is None:
         return library().vulgate()
     from allusion_es.cli.progress import progress

@@ -17,8 +17,8 @@ from allusion_es.cli.options import (
 from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from allusion_es.evaluation.gold import GoldLink
-    from allusion_es.language.citation_vectors import CitationVectors
+    from allusion_es.evaluation.gold.link import GoldLink
+    from allusion_es.language.citations.vectors import CitationVectors
     from allusion_es.learning.learn import Teacher
     from allusion_es.learning.links import KnownLink
     from allusion_es.learning.validation import Result
@@ -107,10 +107,10 @@ def _learn(
     from allusion_es.learning.about import figures
     from allusion_es.learning.learn import Teacher
     from allusion_es.learning.links import check_enough, known_links, read_collection
-    from allusion_es.learning.train import Training
+    from allusion_es.learning.train import CitationTraining
     from allusion_es.retrieval.pipeline import index_analyser
 
-    training = Training(seed=numbers[0], epochs=numbers[1])
+    training = CitationTraining(seed=numbers[0], epochs=numbers[1])
     gold = _read(files, index)
     collection = read_collection(index)
     links, missing = known_links(gold, collection, index_analyser(index), progress)
@@ -143,8 +143,8 @@ def _learn(
 
 def _read(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
     """The links of all files, with ids of the index; says what is left out."""
-    from allusion_es.evaluation.gold_files import read_gold
-    from allusion_es.evaluation.gold_ids import resolve_known
+    from allusion_es.evaluation.gold.files import read_gold
+    from allusion_es.evaluation.gold.ids import resolve_known
 
     ids = index.ids()
     links = []
@@ -202,8 +202,8 @@ def _give(
         library().give_citations(index.name, vectors)
         return
     from allusion_es.cli.progress import progress
+    from allusion_es.es.build import give_citations
     from allusion_es.es.index import open_index
-    from allusion_es.es.rebuild import give_citations
 
     with server.connect() as connected:
         books = library()
@@ -226,7 +226,7 @@ def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
 
 def _info(index: "CandidateIndex", format: TableFormat) -> None:
     from allusion_es.cli.output import print_rows
-    from allusion_es.language.citing_words import citing_words_of
+    from allusion_es.language.citations.citing_words import citing_words_of
 
     vectors = index.citations
     if vectors is None:

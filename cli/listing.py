@@ -15,7 +15,7 @@ from allusion_es.cli.options import (
 from allusion_es.core.errors import AllusionError
 
 if TYPE_CHECKING:
-    from allusion_es.core.parameters import Parameter
+    from allusion_es.core.plugins import Parameter
 
 
 class What(StrEnum):
@@ -81,8 +81,7 @@ def _plugins(kind: What) -> Iterator[dict[str, Any]]:
 
 def _parameters(kind: What, name: str) -> "list[Parameter]":
     """The parameters that can be set; a plug-in that cannot be loaded is told by `query`."""
-    from allusion_es.core.parameters import parameters_of
-    from allusion_es.core.plugins import load_plugin
+    from allusion_es.core.plugins import load_plugin, parameters_of
 
     try:
         return parameters_of(load_plugin(f"allusion_es.{kind}", name))

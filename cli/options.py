@@ -15,8 +15,8 @@ from allusion_es.core.files import DATA_DIR_VARIABLE
 if TYPE_CHECKING:
     from allusion_es.es.connection import Server
     from allusion_es.es.partial import Partial
+    from allusion_es.local.library import Library
     from allusion_es.retrieval.index import CandidateIndex
-    from allusion_es.retrieval.library import Library
 
 
 def _use_data_dir(folder: Path | None) -> Path | None:
@@ -189,7 +189,7 @@ def library(workers: int | None = None) -> "Library":
         workers: Processes that build them; one a processor by default.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.retrieval.library import Library
+    from allusion_es.local.library import Library
 
     return Library(progress=progress, workers=workers or os.cpu_count() or 1)
 

@@ -6,17 +6,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
 from allusion_es.cli.options import TableFormat
-from allusion_es.core.texts import visible
-from allusion_es.reports.answer_lines import answer_json, answer_tsv, one_line
+from allusion_es.core.characters import visible
+from allusion_es.reports.answers import answer_json, answer_tsv, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from allusion_es.language.analysis import Analyser
+    from allusion_es.language.latin.analysis import Analyser
     from allusion_es.retrieval.pipeline import Answer, Retriever
     from allusion_es.retrieval.types import Hit
+
+# A console on which texts from elsewhere cannot do more than be read.
+
+
+class SafeConsole(Console):
+    """Prints what it is given, but for control characters of texts.
+
+    Escape sequences, which could move the cursor or change the terminal, and characters that
+    change the direction of writing, are shown as `\N{REPLACEMENT CHARACTER}`.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """See `Console.render`."""
+        for segment in super().render(renderable, options):
+            if segment.control is None:
+                yield Segment(visible(segment.text), segment.style)
+            else:
+                yield segment
+
 
 _PIPE_WIDTH = 120
 _PARALLELS = 6
@@ -24,7 +48,7 @@ _PARALLELS = 6
 
 def console() -> "Console":
     """Where tables go: as wide as the terminal, or 120 characters in a pipe."""
-    from allusion_es.cli.terminal import SafeConsole
+    from allusion_es.cli.output import SafeConsole
 
     plain = not sys.stdout.isatty()
     # Brackets in names of the user's are no markup.

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from allusion_es.cli.query import InputFormat
+from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode, read_text
-from allusion_es.core.texts import half_character
 from allusion_es.retrieval.types import Query
 
 MAX_CHARACTERS = 1_000_000
@@ -79,7 +79,7 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
     for name, value in values.items():
         if not isinstance(value, str):
             raise InputError(f"{place}: field '{name}' must be a string, not {value!r:.60}")
-        if half := half_character(value):
+        if half := lone_surrogate(value):
             raise InputError(
                 f"{place}: field '{name}' has half a character ({half}); write the whole one"
             )

@@ -20,7 +20,7 @@ from allusion_es.core.locks import scratch_folder
 
 if TYPE_CHECKING:
     from allusion_es.retrieval.index import CandidateIndex
-    from allusion_es.serve.indexes import IndexRow
+    from allusion_es.serve.index_pool import IndexRow
 
 _PORT = 8734
 _HOST = "127.0.0.1"
@@ -54,7 +54,7 @@ def serve(
         scratch_folder() as folder,
     ):
         token = token_for("anyone", "search page", read_secret(library().folder))
-        served = Served(_Place(server), name, folder, scan_text, token)
+        served = Served(_IndexSource(server), name, folder, scan_text, token)
         url = f"http://{address_of(listener, _HOST)}/{token}/"
         with contextlib.suppress(KeyboardInterrupt):
             print(url, flush=True)
@@ -65,14 +65,14 @@ def serve(
         print("stopped", file=sys.stderr)
 
 
-class _Place:
+class _IndexSource:
     """The indexes of the data folder, or those of the server."""
 
     def __init__(self, server: ServerOptions) -> None:
         self._server = server
 
     def rows(self) -> "list[IndexRow]":
-        from allusion_es.serve.indexes import IndexRow
+        from allusion_es.serve.index_pool import IndexRow
 
         if self._server.url is None:
             return [_local_row(each) for each in library().names()]
@@ -92,14 +92,14 @@ class _Place:
             from allusion_es.es.catalogue import find_current
 
             with self._server.connect() as connected:
-                return find_current(connected, name).proper
+                return find_current(connected, name).concrete
         path = library().path(name)
         state = path.stat() if path.exists() else None
         return (state.st_ino, state.st_mtime_ns) if state else None
 
 
 def _local_row(name: str) -> "IndexRow":
-    from allusion_es.serve.indexes import IndexRow
+    from allusion_es.serve.index_pool import IndexRow
 
     try:
         return IndexRow(name, "in process", len(library().open(name)))

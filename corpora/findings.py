@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from allusion_es.core.errors import UsageError
-from allusion_es.corpora.references import is_verse_id
+from allusion_es.corpora.bible.references import is_verse_id
 from allusion_es.corpora.source import SourceText
 
 KINDS = ("quotation", "paraphrase", "allusion")

@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import IO
 
 from allusion_es.core.errors import DownloadError
-from allusion_es.core.files import writing
+from allusion_es.core.files import data_dir, writing
 from allusion_es.core.locks import scratch_folder
 from allusion_es.core.progress import Progress, silent
+from allusion_es.language.vectors.floret import Floret
+from allusion_es.language.vectors.types import WordVectors
 
 _CHUNK = 1 << 20
 _SECONDS = 1800
@@ -217,3 +219,14 @@ def _sha256(chunks: Iterable[bytes]) -> str:
     for chunk in chunks:
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def default_vectors(folder: Path | None = None, progress: Progress = silent) -> WordVectors:
+    """The word vectors known as `floret`, fetched first where they are missing.
+
+    Args:
+        folder: The data folder; by default the user's.
+        progress: Shown while they are fetched.
+    """
+    path = fetch(FLORET, data_dir(folder), progress)
+    return Floret(path, f"floret {FLORET.package}")

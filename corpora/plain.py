@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from allusion_es.core.errors import InputError, VerseError
-from allusion_es.corpora._lines import SeenIds, check_length, read_lines, shortened
-from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.references import (
+from allusion_es.corpora.bible.references import (
     format_reference,
     parse_references,
     parse_verse_id,
 )
+from allusion_es.corpora.lines import SeenIds, check_length, read_lines, shortened
+from allusion_es.corpora.passage import Passage
 
 
 def read_text_lines(path: Path, *, work: str | None = None) -> Iterator[Passage]:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from allusion_es.core.errors import UsageError
 from allusion_es.corpora.source_map import Labels, TextMap
-from allusion_es.corpora.tei_events import FileFacts
+from allusion_es.corpora.tei.events import FileFacts
 
 SourceKind = Literal["text", "tei"]
 """What a source file is: plain text, or TEI P5."""
@@ -159,7 +159,7 @@ def read_source(
         Place(page='', line='1', section='', xpath='', offset=8, length=2)
     """
     from allusion_es.corpora.source_plain import looks_like_tei, read_plain
-    from allusion_es.corpora.tei import read_tei
+    from allusion_es.corpora.tei.reader import read_tei
 
     if kind is not None and kind not in SOURCE_KINDS:
         known = ", ".join(SOURCE_KINDS)

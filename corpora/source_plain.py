@@ -9,7 +9,7 @@ from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode
 from allusion_es.corpora.source import SourceText
 from allusion_es.corpora.source_map import Labels, Nodes, Runs, TextMap
-from allusion_es.corpora.tei_events import LARGEST_FILE, FileFacts
+from allusion_es.corpora.tei.events import LARGEST_FILE, FileFacts
 
 _TEI_SUFFIXES = frozenset({".xml", ".tei"})
 _BEGINNINGS = ("<?xml", "<TEI", "<tei:TEI", "<!DOCTYPE TEI")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.corpora._lines import (
+from allusion_es.corpora.bible.references import is_verse_id
+from allusion_es.corpora.lines import (
     LONGEST_CELL,
     SeenIds,
     check_length,
@@ -16,7 +17,6 @@ from allusion_es.corpora._lines import (
 )
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.plain import read_text_lines, read_verse_lines, verse_passage
-from allusion_es.corpora.references import is_verse_id
 
 Kind = Literal["table", "lines", "verses"]
 """What a file holds: a table, one passage a line, or one verse a line."""

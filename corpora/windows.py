@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from allusion_es.core.errors import UsageError
+from allusion_es.corpora.bible.references import format_references, is_verse_id
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.references import format_references, is_verse_id
 
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*")
 

@@ -9,7 +9,7 @@ from typing import Any
 from allusion_es.core.errors import InputError, ServerRefusedError
 from allusion_es.es.answers import BULK, COUNT, check_answer, strange_answer
 from allusion_es.es.connection import Server, encode
-from allusion_es.es.failures import RequestTooLargeError, is_lock, reason_of
+from allusion_es.es.errors import RequestTooLargeError, is_lock, reason_of
 from allusion_es.es.partial import find_shortfall
 
 Document = tuple[str, bytes]

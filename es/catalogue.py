@@ -1,7 +1,7 @@
 """The indexes on a server: how they are named, listed and deleted.
 
 An index has a name (`vulgate`). Users of the server find it under an alias (`allusion-vulgate`)
-that leads to the index proper (`allusion-vulgate-20260131120000-1a2b3c4d`); beside that lies
+that leads to the index concrete (`allusion-vulgate-20260131120000-1a2b3c4d`); beside that lies
 one with its term statistics (`…-terms`). A rebuilt index is a new one, to which the alias moves.
 """
 
@@ -15,7 +15,7 @@ from allusion_es.core.errors import IndexDamagedError, IndexMissingError, Server
 from allusion_es.es.answers import INDEXES, RESOLVED, Count, check_answer, strange_answer
 from allusion_es.es.connection import Server
 from allusion_es.es.meta import KEY, Meta
-from allusion_es.retrieval.names import check_name
+from allusion_es.retrieval.index import check_name
 
 _PREFIX = "allusion-"
 _TERMS = "-terms"
@@ -39,17 +39,17 @@ class IndexSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ConcreteIndex:
     """An index as the server describes it.
 
     Attributes:
         name: The name that the user gave it.
-        proper: The index that the alias leads to.
+        concrete: The index that the alias leads to.
         description: Its aliases, mappings and settings.
     """
 
     name: str
-    proper: str
+    concrete: str
     description: dict[str, Any]
 
     def meta(self) -> Meta:
@@ -77,35 +77,35 @@ def alias_of(name: str) -> str:
     return _PREFIX + name
 
 
-def new_proper_name(name: str) -> str:
-    """A name for a new index proper; no two are the same."""
+def new_concrete_name(name: str) -> str:
+    """A name for a new index concrete; no two are the same."""
     stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime())
     return f"{alias_of(name)}-{stamp}-{secrets.token_hex(4)}"
 
 
-def terms_of(proper: str) -> str:
-    """The index with the term statistics of an index proper."""
-    return proper + _TERMS
+def terms_of(concrete: str) -> str:
+    """The index with the term statistics of an index concrete."""
+    return concrete + _TERMS
 
 
-def find_all(server: Server, name: str | None = None) -> list[Found]:
+def find_all(server: Server, name: str | None = None) -> list[ConcreteIndex]:
     """All indexes, or all of one name, finished or not, term statistics included."""
     found = []
     pattern = f"{alias_of(name)}-*" if name else f"{_PREFIX}*"
-    for proper, description in sorted(describe_indexes(server, pattern).items()):
-        match = _PROPER.fullmatch(proper)
+    for concrete, description in sorted(describe_indexes(server, pattern).items()):
+        match = _PROPER.fullmatch(concrete)
         if match and name in (None, match["name"]):
-            found.append(_found(server, match["name"], proper, description))
+            found.append(_found(server, match["name"], concrete, description))
     return found
 
 
-def _found(server: Server, name: str, proper: str, description: dict[str, Any]) -> Found:
+def _found(server: Server, name: str, concrete: str, description: dict[str, Any]) -> ConcreteIndex:
     """An index, unless its format is no number: that is no other format, but no true answer."""
     meta = description["mappings"].get("_meta")
     content = meta.get(KEY) if isinstance(meta, dict) else None
     if isinstance(content, dict) and "format" in content:
         check_answer(content, {"format": Count}, server.url)
-    return Found(name, proper, description)
+    return ConcreteIndex(name, concrete, description)
 
 
 def describe_indexes(server: Server, pattern: str) -> dict[str, Any]:
@@ -125,12 +125,12 @@ def describe_indexes(server: Server, pattern: str) -> dict[str, Any]:
     return answer
 
 
-def is_current(found: Found) -> bool:
+def is_current(found: ConcreteIndex) -> bool:
     """Whether the alias leads to this index."""
     return alias_of(found.name) in found.description["aliases"]
 
 
-def find_current(server: Server, name: str) -> Found:
+def find_current(server: Server, name: str) -> ConcreteIndex:
     """The index that the alias of `name` leads to.
 
     Raises:
@@ -145,9 +145,9 @@ def find_current(server: Server, name: str) -> Found:
     except IndexMissingError:
         answer = {}
     check_answer(answer, INDEXES, server.url)
-    for proper, description in answer.items():
+    for concrete, description in answer.items():
         if alias_of(name) in description["aliases"]:
-            return _found(server, name, proper, description)
+            return _found(server, name, concrete, description)
     names = [found.name for found in find_all(server) if is_current(found)]
     known = f"it has {', '.join(names)}" if names else "it has none"
     raise IndexMissingError(
@@ -168,14 +168,14 @@ def list_indices(server: Server) -> list[IndexSummary]:
     return summaries
 
 
-def create_index(server: Server, proper: str, body: dict[str, Any]) -> None:
+def create_index(server: Server, concrete: str, body: dict[str, Any]) -> None:
     """Create an index with a name that no other has.
 
     Raises:
         AllusionError: The server refuses, or does not answer.
     """
     try:
-        server.change("PUT", f"/{proper}", body)
+        server.change("PUT", f"/{concrete}", body)
     except ServerRefusedError as error:
         # Then the answer to the first of two attempts was lost.
         if "resource_already_exists_exception" not in str(error):
@@ -189,10 +189,10 @@ def delete_index(server: Server, name: str) -> None:
         IndexMissingError: There is none; the message lists those that there are.
     """
     current = find_current(server, name)
-    delete_proper(server, [current.proper, terms_of(current.proper)])
+    delete_concrete(server, [current.concrete, terms_of(current.concrete)])
 
 
-def delete_proper(server: Server, names: list[str]) -> None:
-    """Delete indexes proper, if they are there."""
+def delete_concrete(server: Server, names: list[str]) -> None:
+    """Delete indexes concrete, if they are there."""
     if names:
         server.change("DELETE", f"/{','.join(names)}?ignore_unavailable=true")

@@ -1,26 +1,139 @@
 """A connection to an Elasticsearch server of major 8 or 9."""
 
 import json
+import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import urllib3
+from elastic_transport import JsonSerializer, NodeConfig, Urllib3HttpNode
+
+from allusion_es.core.characters import check_characters
 from allusion_es.core.errors import AllusionError, ServerUnavailableError, UsageError
 from allusion_es.es.address import Address, find_address
 from allusion_es.es.answers import ACKNOWLEDGED, NODES, check_answer, strange_answer
-from allusion_es.es.failures import (
+from allusion_es.es.errors import (
     answer_failure,
     is_lock,
     network_failure,
     too_large_failure,
     version_failure,
 )
-from allusion_es.es.passing import is_passing
 from allusion_es.es.readiness import until_ready
-from allusion_es.es.reading import TooLargeError
+from allusion_es.es.transient import is_transient
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
+
+# Bodies of answers that end, however slowly or endlessly a server sends them.
+
+
+_CHUNK = 1 << 16
+
+
+class TooLargeError(RuntimeError):
+    """A server sends more than any answer can have."""
+
+
+def read_whole(read: Callable[[int], bytes], seconds: float, most: int) -> bytes:
+    """All of a body, in as many reads as it takes.
+
+    Args:
+        read: Gives what has come, at most so many bytes, and nothing at the end.
+        seconds: How long it may take; a read that hangs is not ended here.
+        most: Bytes that it may have.
+
+    Raises:
+        TooLargeError: It has more.
+        TimeoutError: It takes longer.
+
+    Example:
+        >>> import io
+        >>> read_whole(io.BytesIO(b"{}").read, seconds=1, most=10)
+        b'{}'
+    """
+    # A single read would wait anew for each byte of a server that sends them one by one.
+    give_up = time.monotonic() + seconds
+    parts: list[bytes] = []
+    size = 0
+    while part := read(_CHUNK):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise TooLargeError
+        if time.monotonic() > give_up:
+            raise TimeoutError
+    return b"".join(parts)
+
+
+# Answers that are bounded in size and time, and JSON if they say so, whatever a server sends.
+
+
+LARGEST_ANSWER = 256 * 2**20
+"""Most bytes of an answer; those to this program's own requests are some megabytes."""
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class BoundedNode(Urllib3HttpNode):
+    """A node whose answers end: they come whole, within the timeout once they have begun."""
+
+    def __init__(self, config: NodeConfig) -> None:
+        """As its parent."""
+        super().__init__(config)
+        # The parent reads no more of an answer than `_Answer` has.
+        pool: Any = self.pool
+        pool.urlopen = partial(_bounded, self.pool.urlopen)
+
+
+class StrictJson(JsonSerializer):
+    """JSON as it is defined, without numbers that are none and characters that are half."""
+
+    def json_loads(self, data: bytes) -> Any:  # noqa: ANN401 - what JSON can hold
+        """As its parent, but NaN, Infinity and lone surrogates are refused."""
+        value = json.loads(data, parse_constant=_refuse)
+        if _SURROGATE.search(data):
+            check_characters(value)
+        return value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the parent reads of an answer."""
+
+    status: int
+    headers: urllib3.HTTPHeaderDict
+    data: bytes
+
+
+def _bounded(
+    urlopen: Callable[..., urllib3.BaseHTTPResponse],
+    method: str,
+    url: str,
+    timeout: float,
+    **options: Any,  # noqa: ANN401 - passed on
+) -> _Answer:
+    answer = urlopen(method, url, timeout=timeout, preload_content=False, **options)
+    try:
+        # The oldest urllib3 has no `read1`.
+        data = read_whole(getattr(answer, "read1", answer.read), timeout, LARGEST_ANSWER)
+    except TimeoutError:
+        answer.close()
+        message = "the answer did not end"
+        raise urllib3.exceptions.ReadTimeoutError(None, "", message) from None  # type: ignore[arg-type]
+    except BaseException:
+        answer.close()
+        raise
+    answer.release_conn()
+    return _Answer(answer.status, answer.headers, data)
+
 
 # Major 8 speaks this, and major 9 still does; so one installed client serves both.
 _JSON = "application/vnd.elasticsearch+json; compatible-with=8"
@@ -175,7 +288,7 @@ class Server:
             status, headers, body = self._try(method, path, data, media)
             failure = answer_failure(status, headers, body, self.url)
             busy = status in _RETRY_STATUS and not is_lock(status, body)
-            again = is_passing(body) if failure is None else busy
+            again = is_transient(body) if failure is None else busy
             if not (again and delays):
                 if failure is not None:
                     raise self._scrubbed(failure)
@@ -235,7 +348,7 @@ def encode(value: Mapping[str, Any]) -> bytes:
 def _client(address: Address) -> "Elasticsearch":
     from elasticsearch import Elasticsearch
 
-    from allusion_es.es.bounded import BoundedNode, StrictJson
+    from allusion_es.es.connection import BoundedNode, StrictJson
 
     serializers = dict.fromkeys((_ANY_VERSION, _JSON.partition(";")[0]), StrictJson())
     options: dict[str, Any] = {"node_class": BoundedNode, "serializers": serializers}

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from allusion_es.core.errors import IndexDamagedError, UsageError
-from allusion_es.corpora.books import BOOKS
+from allusion_es.corpora.bible.books import BOOKS
 from allusion_es.corpora.passage import Passage
-from allusion_es.es.batches import batches
 from allusion_es.es.bulk import count_documents
-from allusion_es.es.catalogue import Found, find_current
+from allusion_es.es.catalogue import ConcreteIndex, find_current
 from allusion_es.es.connection import Server
-from allusion_es.es.lookups import Lookups, Term
 from allusion_es.es.meta import rebuild_advice
 from allusion_es.es.partial import Partial
 from allusion_es.es.queries import (
@@ -25,17 +23,18 @@ from allusion_es.es.queries import (
     search_body,
     tfidf_query,
 )
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.vectors import NoVectors, WordVectors, kept_vectors
-from allusion_es.retrieval.parts import Part, need
-from allusion_es.retrieval.texts import CodedTexts, code_texts
+from allusion_es.es.requests import CachedRequests, Term, batches
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.vectors.types import NoVectors, WordVectors, kept_vectors
+from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
+from allusion_es.retrieval.index import Capability, require_capability
 from allusion_es.retrieval.types import (
     FIELDS,
     Field,
     Ranking,
+    SearchFilter,
     SearchRequest,
     TermStatistics,
-    Within,
 )
 
 MAX_WORDS = 1024
@@ -77,9 +76,9 @@ def open_index(
     return ElasticsearchIndex(server, found, vectors, models, partial)
 
 
-def _check_count(server: Server, found: Found) -> None:
+def _check_count(server: Server, found: ConcreteIndex) -> None:
     """Refuse an index some of whose passages were lost with a shard, or deleted."""
-    count, expected = count_documents(server, found.proper), found.meta().passages
+    count, expected = count_documents(server, found.concrete), found.meta().passages
     if count != expected:
         raise IndexDamagedError(
             f"index {found.name!r} at {server.url} has {count} passages instead of {expected}; "
@@ -98,7 +97,7 @@ class ElasticsearchIndex:
     def __init__(
         self,
         server: Server,
-        found: Found,
+        found: ConcreteIndex,
         vectors: Callable[[], WordVectors] | None,
         models: Callable[[str], CitationVectors] | None,
         partial: Partial | None = None,
@@ -106,20 +105,20 @@ class ElasticsearchIndex:
         """Use `open_index`."""
         meta = found.meta()
         self.name = found.name
-        self.fingerprint = found.proper
+        self.fingerprint = found.concrete
         self.settings = meta.settings
         self.max_candidates = found.setting("max_result_window", _DEFAULT_WINDOW)
         self._meta = meta
         self._elsewhere = vectors
         self._models = models
-        self._lookups = Lookups(server, self.name, found.proper, meta.terms_index, partial)
+        self._lookups = CachedRequests(server, self.name, found.concrete, meta.terms_index, partial)
 
     def __len__(self) -> int:
         """How many passages it holds."""
         return self._meta.passages
 
     @property
-    def parts(self) -> frozenset[Part]:
+    def parts(self) -> frozenset[Capability]:
         """See `CandidateIndex.parts`."""
         return self._meta.parts
 
@@ -139,7 +138,7 @@ class ElasticsearchIndex:
             return None
         return self._models(self.settings.citations)
 
-    def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
+    def ids(self, within: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
         """See `CandidateIndex.ids`; asked for page by page."""
         found: list[str] = []
         while hits := self._lookups.search([ids_body(within, self.max_candidates, found[-1:])])[0]:
@@ -211,7 +210,7 @@ class ElasticsearchIndex:
                 f"{len(request.words)} distinct words are more than the {MAX_WORDS} that one "
                 "search takes; ask for fewer"
             )
-        need(request.kind, self.parts, self.name)
+        require_capability(request.kind, self.parts, self.name)
 
     def _bodies(self, requests: Sequence[SearchRequest]) -> list[dict[str, Any] | None]:
         """One search body a request, None where nothing can be found."""

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.errors import IndexDamagedError
-from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.parts import Part
+from allusion_es.retrieval.index import Capability, IndexSettings
 from allusion_es.retrieval.types import FIELDS, Field
 
 FORMAT = 3
@@ -94,12 +93,15 @@ class Meta:
     dimension: int
     knn: str
     citation_dimension: int = 0
-    more: frozenset[Part] = frozenset()
+    more: frozenset[Capability] = frozenset()
 
     @property
-    def parts(self) -> frozenset[Part]:
+    def parts(self) -> frozenset[Capability]:
         """See `CandidateIndex.parts`."""
-        vectors: dict[Part, int] = {"knn": self.dimension, "citations": self.citation_dimension}
+        vectors: dict[Capability, int] = {
+            "knn": self.dimension,
+            "citations": self.citation_dimension,
+        }
         return self.more | {part for part, dimension in vectors.items() if dimension}
 
     def to_json(self) -> dict[str, Any]:

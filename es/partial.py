@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.errors import ServerRefusedError
-from allusion_es.es.failures import reason_of
+from allusion_es.es.errors import reason_of
 
 
 @dataclass(frozen=True, slots=True)

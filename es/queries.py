@@ -1,21 +1,20 @@
 """Search requests in Elasticsearch's query language, without scripts."""
 
-from allusion_es.core.arrays import Floats
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.es.documents import feature_name, frequency_words
-from allusion_es.es.limits import MAX_WORD
-from allusion_es.es.lookups import Term
+from allusion_es.es.documents import MAX_WORD, feature_name, frequency_words
 from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, NGRAM
+from allusion_es.es.requests import Term
 from allusion_es.retrieval.byte_vectors import byte_vector
 from allusion_es.retrieval.types import (
     Field,
+    SearchFilter,
     SearchRequest,
-    Within,
 )
 from allusion_es.retrieval.weighting import idf, tfidf_query_weights
 
@@ -42,7 +41,7 @@ def search_body(request: SearchRequest, query: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def ids_body(within: Within, size: int, after: list[str]) -> dict[str, Any]:
+def ids_body(within: SearchFilter, size: int, after: list[str]) -> dict[str, Any]:
     """A search for the ids of the next `size` passages, sorted.
 
     Args:
@@ -151,13 +150,13 @@ def _term(field: Field | str, word: str, boost: float) -> dict[str, Any]:
     return {"term": {field: {"value": word, "boost": boost}}}
 
 
-def _any_of(clauses: list[dict[str, Any]], within: Within) -> dict[str, Any]:
+def _any_of(clauses: list[dict[str, Any]], within: SearchFilter) -> dict[str, Any]:
     query: dict[str, Any] = {"should": clauses, "minimum_should_match": 1}
     if filters := _filters(within):
         query["filter"] = filters
     return {"bool": query}
 
 
-def _filters(within: Within) -> list[dict[str, Any]]:
+def _filters(within: SearchFilter) -> list[dict[str, Any]]:
     chosen = {"book": within.books, "testament": within.testaments, "work": within.works}
     return [{"terms": {name: sorted(values)}} for name, values in chosen.items() if values]

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from allusion_es.core.caches import LruCache
 from allusion_es.corpora.passage import Passage
-from allusion_es.es.candidate_documents import Candidate, Place, score_of
-from allusion_es.es.recent import Recent
+from allusion_es.es.kibana.documents import Candidate, StageRank, score_of
 from allusion_es.evaluation.errors import loss_of
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.reranking import Explanation
 from allusion_es.retrieval.traces import Trace
@@ -34,7 +34,7 @@ def traced_candidates(
         index: Where the passages are.
         pairs: How many word pairs to keep of each candidate.
     """
-    known = _Passages(index)
+    known = _PassageCache(index)
     for trace in traces:
         query = trace.query
         query_id = query.query.query_id
@@ -74,7 +74,7 @@ def run_candidates(
     Raises:
         VerseError: The run has a passage that the index lacks.
     """
-    known = _Passages(index)
+    known = _PassageCache(index)
     for query_id in dict.fromkeys([*run, *gold]):
         ranking = run.get(query_id, Ranking.empty())
         places = _places(ranking)
@@ -89,12 +89,12 @@ def run_candidates(
             )
 
 
-class _Passages:
+class _PassageCache:
     """The passages of an index; those asked for lately are not asked for again."""
 
     def __init__(self, index: CandidateIndex) -> None:
         self._index = index
-        self._recent: Recent[str, Passage] = Recent(_KEPT)
+        self._recent: LruCache[str, Passage] = LruCache(_KEPT)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """As `CandidateIndex.passages`."""
@@ -137,15 +137,15 @@ def _explained(explanation: Explanation, pairs: int) -> dict[str, Any]:
     }
 
 
-def _places(ranking: Ranking) -> dict[str, Place]:
+def _places(ranking: Ranking) -> dict[str, StageRank]:
     pairs = zip(ranking.ids, ranking.scores.tolist(), strict=True)
-    return {name: Place(rank, score) for rank, (name, score) in enumerate(pairs, start=1)}
+    return {name: StageRank(rank, score) for rank, (name, score) in enumerate(pairs, start=1)}
 
 
-def _reranked(ranking: Ranking) -> dict[str, Place]:
+def _reranked(ranking: Ranking) -> dict[str, StageRank]:
     places = _places(ranking).items()
-    return {name: Place(place.rank, score_of(place.score)) for name, place in places}
+    return {name: StageRank(place.rank, score_of(place.score)) for name, place in places}
 
 
-def _of(passage_id: str, stages: Mapping[str, Mapping[str, Place]]) -> dict[str, Place]:
+def _of(passage_id: str, stages: Mapping[str, Mapping[str, StageRank]]) -> dict[str, StageRank]:
     return {stage: places[passage_id] for stage, places in stages.items() if passage_id in places}

@@ -9,10 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from allusion_es.core.characters import check_characters
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import read_text, write_lines
-from allusion_es.core.texts import check_characters
 from allusion_es.evaluation.runs import Run
 from allusion_es.retrieval.index import CandidateIndex
 

@@ -4,14 +4,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from allusion_es.core.parameters import Settings
+from allusion_es.core.plugins import Settings
 from allusion_es.retrieval.generators import ALL
 from allusion_es.retrieval.ranker import Stages
 from allusion_es.retrieval.reranking import reranker_names
-from allusion_es.retrieval.types import Field, Within
+from allusion_es.retrieval.types import Field, SearchFilter
 
 ORACLE = "tesserae-wmd-oracle"
-"""Not a reranker, since it needs gold links: see `evaluation.oracle`."""
+"""Not a reranker, since it needs gold links: see `evaluation.paper.oracle`."""
 
 LEARNED = frozenset({"citations", "citation-cosine", "translation", "learned"})
 """Generators and rerankers that use what was learned from citations."""
@@ -81,7 +81,7 @@ class Method:
         used = {*self.first_stage, *reranker_names(self.reranker or "")}
         return not used.isdisjoint(LEARNED)
 
-    def stages(self, depth: int, within: Within) -> Stages:
+    def stages(self, depth: int, within: SearchFilter) -> Stages:
         """The stages that rank `depth` passages; all candidates, where there are more."""
         return Stages(
             generators=self.first_stage,

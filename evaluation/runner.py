@@ -1,18 +1,198 @@
 """Runs of many methods: computed in several processes, kept, and resumed where they stopped."""
 
 import contextlib
+import hashlib
+import inspect
+import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
+from allusion_es.core.caches import IdentityCache
+from allusion_es.core.code import code_hash
 from allusion_es.core.errors import IndexDamagedError, UsageError
 from allusion_es.core.locks import scratch_folder
+from allusion_es.core.plugins import load_plugin
 from allusion_es.core.processes import in_processes
 from allusion_es.core.progress import Progress, silent
 from allusion_es.evaluation.methods import Method
-from allusion_es.evaluation.run_cache import run_folder
-from allusion_es.evaluation.runs import Found, load_run, save_run
-from allusion_es.evaluation.work import Piece, Task, Worker
+from allusion_es.evaluation.runs import QueryRanking, load_run, save_run
+from allusion_es.retrieval import generators, reranking
+from allusion_es.retrieval.analysed import analyse_query
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.ranker import Ranked, Ranker
+from allusion_es.retrieval.reranking import Collection, QueryFrequencies, reranker_names
+from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking, SearchFilter
+
+# The work of an evaluation, cut into pieces that any process can do.
+
+
+OpenIndex = Callable[[], CandidateIndex]
+"""Opens the index; other processes call it too, so it must be a function of a module."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySet:
+    """Queries that are asked together.
+
+    Attributes:
+        name: Distinguishes several query sets of one evaluation.
+        queries: With distinct ids.
+    """
+
+    name: str
+    queries: tuple[Query, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is asked of an index, whatever the method.
+
+    Attributes:
+        open_index: Opens the index.
+        sets: The query sets.
+        depth: How many passages to keep for each query.
+        within: Which passages may be found.
+    """
+
+    open_index: OpenIndex
+    sets: tuple[QuerySet, ...]
+    depth: int = 1000
+    within: SearchFilter = field(default_factory=SearchFilter)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBatch:
+    """Some queries for one method.
+
+    Attributes:
+        method: How they are answered.
+        set: Which query set of the task.
+        first: The first query's place in it.
+        last: The place behind the last query's.
+    """
+
+    method: Method
+    set: int
+    first: int
+    last: int
+
+
+class Worker:
+    """Does pieces of a task, one after the other.
+
+    Args:
+        task: What is asked.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._index = task.open_index()
+        self._queries: IdentityCache[Sequence[AnalysedQuery]] = IdentityCache()
+        self._rankers: IdentityCache[tuple[Ranker, Collection]] = IdentityCache()
+        self._method: Method | None = None
+
+    def do(self, piece: QueryBatch) -> dict[str, QueryRanking]:
+        """What is found for the queries of a piece.
+
+        Raises:
+            AllusionError: As `Ranker` and the index do.
+        """
+        whole = self._task.sets[piece.set]
+        queries = self._queries.get(lambda: self._analysed(whole.queries), whole)
+        if piece.method != self._method:
+            self._method = piece.method
+        ranker, collection = self._rankers.get(
+            lambda: self._ranker(piece.method, queries), self._method, queries
+        )
+        return {
+            ranked.query.query.query_id: _found(ranked)
+            for ranked in ranker.rank(queries[piece.first : piece.last], collection)
+        }
+
+    def _analysed(self, queries: Sequence[Query]) -> list[AnalysedQuery]:
+        analyser = index_analyser(self._index)
+        return [analyse_query(query, analyser) for query in queries]
+
+    def _ranker(
+        self, method: Method, queries: Sequence[AnalysedQuery]
+    ) -> tuple[Ranker, Collection]:
+        stages = method.stages(self._task.depth, self._task.within)
+        return Ranker(self._index, stages), Collection(self._index, QueryFrequencies(queries))
+
+
+def _found(ranked: Ranked) -> QueryRanking:
+    ids = ranked.first.ids
+    names = tuple([ids[place] for place in ranked.places.tolist()])
+    # Runs are kept in single precision, which can bring scores together, but not out of order.
+    scores = ranked.scores.astype(np.float32).astype(np.float64)
+    return QueryRanking(Ranking(names, scores), (ranked.places + 1).astype(np.int32))
+
+
+# Where the runs of earlier evaluations lie, so that a second table costs nothing.
+
+
+_CODE_PARTS = ("core", "language", "retrieval", "rerankers", "es")
+"""Packages whose code decides what a run holds."""
+
+
+def run_folder(root: Path, task: Task, fingerprint: str, method: Method, number: int) -> Path:
+    """Where the pieces of a run lie: another folder for everything that could change it.
+
+    That is the index, the method and its parameters (and the files that these name), the
+    queries, the depth, and the code.
+
+    Args:
+        root: The folder of all runs.
+        task: What is asked.
+        fingerprint: That of the index.
+        method: How it is answered.
+        number: Which query set of the task.
+    """
+    within = task.within
+    what = {
+        "code": [code_hash(*_CODE_PARTS), *_plugin_code(method)],
+        "index": fingerprint,
+        "method": [
+            method.reranker,
+            method.field,
+            method.first_stage,
+            None if method.whole else method.candidates,
+            {name: dict(values) for name, values in method.settings.items()},
+        ],
+        "files": _named_files(method),
+        "depth": task.depth,
+        "within": [sorted(within.books), sorted(within.testaments), sorted(within.works)],
+        "queries": [asdict(query) for query in task.sets[number].queries],
+    }
+    data = json.dumps(what, sort_keys=True).encode()
+    return root / hashlib.sha256(data).hexdigest()[:32]
+
+
+def _named_files(method: Method) -> list[tuple[str, int, int]]:
+    """Size and time of the files that are among the parameters, such as word vectors."""
+    named = [value for values in method.settings.values() for value in values.values()]
+    found = []
+    for path in (Path(value) for value in sorted(named) if value):
+        if path.is_file():
+            state = path.stat()
+            found.append((str(path), state.st_size, state.st_mtime_ns))
+    return found
+
+
+def _plugin_code(method: Method) -> list[str]:
+    """The code of the plug-ins that are used, which may be of other packages."""
+    used = [(reranking.GROUP, name) for name in reranker_names(method.reranker or "") if name]
+    used += [(generators.GROUP, name) for name in method.first_stage]
+    return [
+        hashlib.sha256(Path(inspect.getfile(load_plugin(*plugin))).read_bytes()).hexdigest()
+        for plugin in used
+    ]
+
 
 Wanted = tuple[Method, int]
 """A method, and the number of the query set that it answers."""
@@ -28,7 +208,7 @@ def compute_runs(
     workers: int = 1,
     folder: Path | None = None,
     progress: Progress = silent,
-) -> Iterator[dict[str, Found]]:
+) -> Iterator[dict[str, QueryRanking]]:
     """The run of each method, in the order of `wanted`.
 
     What is missing is computed first, in pieces; each is kept as soon as it is done, so that a
@@ -63,12 +243,12 @@ def compute_runs(
             yield {query: found for path, _ in pieces for query, found in load_run(path).items()}
 
 
-def _pieces(task: Task, method: Method, number: int, folder: Path) -> list[tuple[Path, Piece]]:
+def _pieces(task: Task, method: Method, number: int, folder: Path) -> list[tuple[Path, QueryBatch]]:
     size = len(task.sets[number].queries)
     return [
         (
             folder / f"{first // _QUERIES:06d}.run",
-            Piece(method, number, first, min(first + _QUERIES, size)),
+            QueryBatch(method, number, first, min(first + _QUERIES, size)),
         )
         for first in range(0, size, _QUERIES)
     ]
@@ -86,7 +266,9 @@ def _sound(path: Path) -> bool:
     return True
 
 
-def _here(task: Task, missing: dict[Path, Piece]) -> Iterator[tuple[Path, dict[str, Found]]]:
+def _here(
+    task: Task, missing: dict[Path, QueryBatch]
+) -> Iterator[tuple[Path, dict[str, QueryRanking]]]:
     worker = Worker(task) if missing else None
     for path, piece in missing.items():
         assert worker is not None
@@ -94,8 +276,8 @@ def _here(task: Task, missing: dict[Path, Piece]) -> Iterator[tuple[Path, dict[s
 
 
 def _in_processes(
-    task: Task, missing: dict[Path, Piece], workers: int
-) -> Iterator[tuple[Path, dict[str, Found]]]:
+    task: Task, missing: dict[Path, QueryBatch], workers: int
+) -> Iterator[tuple[Path, dict[str, QueryRanking]]]:
     if not missing:
         return
     done = in_processes(
@@ -108,6 +290,6 @@ def _in_processes(
         yield path, found
 
 
-def _worker(task: Task) -> Callable[[tuple[Path, Piece]], dict[str, Found]]:
+def _worker(task: Task) -> Callable[[tuple[Path, QueryBatch]], dict[str, QueryRanking]]:
     worker = Worker(task)
     return lambda item: worker.do(item[1])

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import ArrayFile, save_arrays
-from allusion_es.core.checked_arrays import CheckedArrays
+from allusion_es.core.arrays import ArrayFile, CheckedArrays, save_arrays
 from allusion_es.retrieval.types import Ranking
 
 _LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueryRanking:
     """What a method found for one query.
 
     Attributes:
@@ -28,13 +27,13 @@ class Found:
     stage_ranks: NDArray[np.int32]
 
 
-Run = Mapping[str, Found]
+Run = Mapping[str, QueryRanking]
 """What a method found, by query id."""
 
 
-def found_in(ranking: Ranking) -> Found:
+def found_in(ranking: Ranking) -> QueryRanking:
     """A ranking that is its own first stage, as one that came from a file."""
-    return Found(ranking, np.arange(1, len(ranking) + 1, dtype=np.int32))
+    return QueryRanking(ranking, np.arange(1, len(ranking) + 1, dtype=np.int32))
 
 
 def save_run(path: Path, run: Run) -> None:
@@ -60,7 +59,7 @@ def save_run(path: Path, run: Run) -> None:
     )
 
 
-def load_run(path: Path) -> dict[str, Found]:
+def load_run(path: Path) -> dict[str, QueryRanking]:
     """The run that `save_run` wrote to `path`.
 
     Raises:
@@ -77,7 +76,9 @@ def load_run(path: Path) -> dict[str, Found]:
     for query_id, size in zip(queries, sizes, strict=True):
         part = slice(start, start + size)
         names = tuple([ids[number] for number in passages[part].tolist()])
-        run[query_id] = Found(Ranking(names, scores[part].astype(np.float64)), stage_ranks[part])
+        run[query_id] = QueryRanking(
+            Ranking(names, scores[part].astype(np.float64)), stage_ranks[part]
+        )
         start += size
     return run
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.measures import Judged, Measure, judge, macro_mean, mean
 from allusion_es.evaluation.runs import Run
 from allusion_es.evaluation.statistics import Comparison, bootstrap_interval, compare

@@ -6,16 +6,197 @@ Everything is seeded: the same input gives the same digits.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.evaluation.groups import Groups, differences, finite, grouped, parts
-from allusion_es.evaluation.significance import effect_size, holm, paired_randomisation
+
+# Values of queries that belong to groups, checked and summed.
+
+
+Groups = Sequence[Hashable] | None
+"""To which group each query belongs; None where each stands alone."""
+
+_CELLS = 1 << 20
+"""Most numbers drawn at once, so that memory does not grow with what is asked for."""
+
+
+def finite(values: Sequence[float]) -> Floats:
+    """The values as an array, shape (n,).
+
+    Raises:
+        UsageError: One is not finite; the message says which.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        place = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise UsageError(f"value {place + 1} of {len(array)} is {array[place]}; give finite ones")
+    return array
+
+
+def differences(a: Sequence[float], b: Sequence[float]) -> Floats:
+    """What each query has more in `a` than in `b`, shape (n,).
+
+    Raises:
+        UsageError: There are not as many, or one is not finite.
+    """
+    if len(a) != len(b):
+        raise UsageError(f"{len(a)} values against {len(b)}; give both methods the same queries")
+    return finite(a) - finite(b)
+
+
+def grouped(values: Floats, groups: Groups) -> tuple[Floats, Floats]:
+    """Sum and number of the values of each group, both of shape (groups,).
+
+    Raises:
+        UsageError: There is not one group for each value.
+
+    Example:
+        >>> sums, sizes = grouped(np.array([1.0, 2.0, 4.0]), ["Gen", "Isa", "Gen"])
+        >>> sums.tolist(), sizes.tolist()
+        ([5.0, 2.0], [2.0, 1.0])
+    """
+    if groups is None:
+        return values, np.ones(len(values))
+    if len(groups) != len(values):
+        raise UsageError(f"{len(groups)} groups for {len(values)} values; give one for each")
+    numbers: dict[Hashable, int] = {}
+    codes = np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.int64)
+    sums = np.bincount(codes, weights=values).astype(np.float64)
+    return sums, np.bincount(codes).astype(np.float64)
+
+
+def parts(rows: int, columns: int) -> Iterator[slice]:
+    """Slices of the rows of a table, each of about a million cells at most."""
+    size = max(1, _CELLS // max(columns, 1))
+    return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
+
+
+# Whether one method is better than another: randomisation test, Holm, effect size.
+
+
+_ROUNDING = 1e-12
+"""Differences below this come from rounding."""
+
+
+def paired_randomisation(
+    a: Sequence[float],
+    b: Sequence[float],
+    groups: Groups = None,
+    *,
+    seed: int = 0,
+    permutations: int = 10_000,
+) -> float:
+    """How probable so great a difference of means is if the two methods are alike: p, two-sided.
+
+    If they are alike, it is chance which of them gave which value of a pair. The sign of the
+    difference is turned for whole groups, for all groups of a random half. p is the share of
+    such turns, the actual one among them, in which the sum of the differences is as far from 0
+    as it is. All 2ⁿ turns are tried where they are no more than `permutations`.
+
+    Sources: M. D. Smucker, J. Allan and B. Carterette, A Comparison of Statistical Significance
+    Tests for Information Retrieval Evaluation (CIKM 2007); B. Phipson and G. K. Smyth,
+    Permutation P-values Should Never Be Zero, Statistical Applications in Genetics and
+    Molecular Biology 9 (2010).
+
+    Args:
+        a: One method's values, one for each query, finite.
+        b: The other's, for the same queries.
+        groups: The group of each query.
+        seed: Another seed gives another sample.
+        permutations: How many turns to try, at least 1.
+
+    Returns:
+        p, above 0 and at most 1.
+
+    Raises:
+        UsageError: The values are not pairs or not finite, `permutations` is below 1, or there
+            is not one group for each pair.
+
+    Example:
+        >>> paired_randomisation([1, 1, 1], [0, 0, 0])  # +++ and --- of 8 turns
+        0.25
+        >>> paired_randomisation([1, 1, 1], [0, 0, 0], ["Gen", "Gen", "Isa"])
+        0.5
+    """
+    if permutations < 1:
+        raise UsageError(f"permutations must be at least 1, not {permutations}")
+    sums, _ = grouped(differences(a, b), groups)
+    # Groups without a difference change no sum, whichever way they are turned.
+    sums = sums[np.abs(sums) > _ROUNDING]
+    if 1 << len(sums) <= permutations:
+        turns = 1 << len(sums)
+        return _as_extreme(_all_signs(turns, len(sums)), sums) / turns
+    numbers = np.random.default_rng(seed)
+    signs = (
+        numbers.integers(0, 2, size=(part.stop - part.start, len(sums)), dtype=np.int8)
+        for part in parts(permutations, len(sums))
+    )
+    return (_as_extreme(signs, sums) + 1) / (permutations + 1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Probabilities adjusted for being several, by Holm's step-down method.
+
+    The least of m is multiplied by m, the next by m - 1, and so on; none is less than the one
+    before it, none above 1.
+
+    Source: S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian
+    Journal of Statistics 6 (1979).
+
+    Example:
+        >>> holm([0.03, 0.01, 0.04])
+        [0.06, 0.03, 0.06]
+    """
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    order = sorted(range(len(p_values)), key=lambda number: p_values[number])
+    for before, number in enumerate(order):
+        highest = min(1.0, max(highest, p_values[number] * (len(p_values) - before)))
+        adjusted[number] = highest
+    return adjusted
+
+
+def effect_size(a: Sequence[float], b: Sequence[float]) -> float:
+    """The mean of the differences a - b / their standard deviation; 0 where they do not vary.
+
+    Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), d for
+    paired samples; the deviation is the sample's, with n - 1.
+
+    Raises:
+        UsageError: The values are not pairs or not finite.
+
+    Example:
+        >>> round(effect_size([1.0, 0.5, 0.0], [0.0, 0.5, 0.0]), 6)  # 1/3 / sqrt(1/3)
+        0.57735
+    """
+    each = differences(a, b)
+    if len(each) < 2:
+        return 0.0
+    deviation = float(each.std(ddof=1))
+    return float(each.mean()) / deviation if deviation > _ROUNDING else 0.0
+
+
+def _all_signs(turns: int, count: int) -> Iterator[NDArray[np.int8]]:
+    for part in parts(turns, count):
+        numbers = np.arange(part.start, part.stop, dtype=np.int64)[:, None]
+        yield (numbers >> np.arange(count) & 1).astype(np.int8)
+
+
+def _as_extreme(signs: Iterator[NDArray[np.int8]], sums: Floats) -> int:
+    """In how many turns (rows of 0 and 1) the total is as far from 0 as it is unturned."""
+    total = float(sums.sum())
+    least = abs(total) - _ROUNDING * max(1, len(sums))
+    return sum(
+        int(np.count_nonzero(np.abs(2 * (chosen @ sums) - total) >= least)) for chosen in signs
+    )
+
 
 __all__ = [
     "Comparison",

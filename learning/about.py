@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from allusion_es.learning.links import KnownLink, LearningCollection
-from allusion_es.learning.train import Training
+from allusion_es.learning.train import CitationTraining
 from allusion_es.learning.validation import Result
 
 _SOURCES = 10
@@ -17,7 +17,7 @@ def about(
     links: Sequence[KnownLink],
     collection: LearningCollection,
     index: str,
-    training: Training,
+    training: CitationTraining,
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The facts that are saved with a model; no date, so that the same links give the same file.

@@ -1,31 +1,98 @@
 """From gold links to files: citation vectors, citing words, translations."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from allusion_es.core.locks import scratch_folder
 from allusion_es.core.progress import Progress, silent
-from allusion_es.language.analysis import AnalysisSettings
-from allusion_es.language.citation_file import save_citation_vectors
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import (
+from allusion_es.language.citations.citing_words import (
     SUFFIX,
     citing_words_of,
     merged,
     save_citing_words,
 )
-from allusion_es.language.translations import save_translations
-from allusion_es.language.vectors import WordVectors
+from allusion_es.language.citations.translations import save_translations
+from allusion_es.language.citations.vectors import (
+    CitationTable,
+    CitationVectors,
+    save_citation_vectors,
+)
+from allusion_es.language.citations.word_parts import Word, WordParts
+from allusion_es.language.latin.analysis import AnalysisSettings
+from allusion_es.language.vectors.types import WordVectors
 from allusion_es.learning.about import about
-from allusion_es.learning.count import count_citing_words
 from allusion_es.learning.links import KnownLink, LearningCollection
-from allusion_es.learning.prune import prune
-from allusion_es.learning.train import Training, train
+from allusion_es.learning.train import CitationTraining, train
 from allusion_es.learning.translate import learn_translations
 from allusion_es.learning.validation import Result, cross_validate
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.models import Models
+
+# Counting which words texts use that cite a passage.
+
+
+def count_citing_words(
+    links: Sequence[KnownLink], collection: LearningCollection
+) -> dict[str, dict[str, int]]:
+    """For each cited passage its citing texts' lemmas: in how many of them each stands.
+
+    Args:
+        links: Texts and what they cite; a text that cites several passages counts for each.
+        collection: The passages.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for link in links:
+        lemmas = dict.fromkeys(lemma for _, lemma in link.own_words)
+        for place in link.places:
+            row = counts.setdefault(collection.ids[place], {})
+            for lemma in lemmas:
+                row[lemma] = row.get(lemma, 0) + 1
+    return counts
+
+
+# Fewer rows: those that texts hardly use are left out.
+
+
+def prune(
+    table: CitationTable,
+    rows: int,
+    links: Sequence[KnownLink],
+    collection: LearningCollection,
+) -> CitationTable:
+    """The table with the rows alone that are used most often; equal ones by their keys.
+
+    Args:
+        table: What was learned.
+        rows: How many rows to keep at most.
+        links: What it was learned from.
+        collection: What they cite.
+    """
+    if len(table.keys) <= rows:
+        return table
+    texts = [*collection.texts, *(link.words for link in links)]
+    uses = row_uses(table.keys, texts)
+    kept = np.sort(np.lexsort((table.keys, -uses))[:rows])
+    return CitationTable(
+        table.keys[kept],
+        table.rows[kept],
+        table.lemma_keys,
+        table.lemma_weights,
+        table.unknown_weight,
+    )
+
+
+def row_uses(keys: NDArray[np.int64], texts: Sequence[Sequence[Word]]) -> NDArray[np.int64]:
+    """How many words of all texts have each token, lemma or gram, shape (len(keys),)."""
+    counts = Counter(word for text in texts for word in text)
+    parts = WordParts(counts, keys)
+    times = np.repeat(np.array(list(counts.values())), np.diff(parts.offsets))
+    return np.bincount(parts.rows, weights=times, minlength=len(keys)).astype(np.int64)
+
 
 ROWS = 80_000
 """More rows than this make the file larger and hardly better."""
@@ -48,7 +115,7 @@ class Teacher:
         index: CandidateIndex,
         collection: LearningCollection,
         vectors: WordVectors | None,
-        training: Training = Training(),  # noqa: B008 - frozen
+        training: CitationTraining = CitationTraining(),  # noqa: B008 - frozen
         start: CitationVectors | None = None,
         progress: Progress = silent,
     ) -> None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from allusion_es.core.errors import InputError
 from allusion_es.core.progress import Progress, silent
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.word_parts import Word
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.language.latin.analysis import Analyser
 from allusion_es.retrieval.analysed import reread
 from allusion_es.retrieval.index import CandidateIndex
 

@@ -1,12 +1,12 @@
 """Learning how much each feature of a candidate counts."""
 
-from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
 
 

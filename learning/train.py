@@ -1,31 +1,91 @@
 """Training citation vectors: seeded, one epoch after the other, and resumable."""
 
 import dataclasses
+import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.parameters import check_range
+from allusion_es.core.arrays import ArrayFile, CheckedArrays, save_arrays
+from allusion_es.core.errors import IndexDamagedError
+from allusion_es.core.plugins import check_range
 from allusion_es.core.progress import Progress, silent
-from allusion_es.language.citation_file import CitationTable
-from allusion_es.language.vectors import WordVectors
-from allusion_es.language.word_parts import lemma_key
-from allusion_es.learning.adam import Adam
-from allusion_es.learning.checkpoint import Checkpoint
-from allusion_es.learning.contrast import Parameters, gradient
+from allusion_es.language.citations.vectors import CitationTable
+from allusion_es.language.citations.word_parts import lemma_key
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.learning.contrast import Adam, Parameters, gradient
 from allusion_es.learning.links import KnownLink, LearningCollection
-from allusion_es.learning.negatives import hard_negatives
-from allusion_es.learning.sampling import Sampler, log_shares
-from allusion_es.learning.start import first_rows, go_on, table_keys
-from allusion_es.learning.texts import Lemmas, WordNumbers, lemma_idf, part_matrix, root_matrix
+from allusion_es.learning.sampling import Sampler, first_rows, go_on, log_shares, table_keys
+from allusion_es.learning.texts import (
+    Lemmas,
+    WordNumbering,
+    hard_negatives,
+    lemma_idf,
+    part_matrix,
+    root_matrix,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+# What training has learned so far, kept in a file in case it is interrupted.
+
+
+def _told(meta: Mapping[str, Any]) -> tuple[int, list[str]]:
+    """How many epochs are done, and the names of the arrays, as a header has them."""
+    epochs, names = meta["epochs"], list(meta["names"])
+    if type(epochs) is not int or epochs < 0 or not all(isinstance(each, str) for each in names):
+        raise TypeError("epochs or names")
+    return epochs, names
+
+
+class Checkpoint:
+    """A file with the state of one training.
+
+    Args:
+        path: The file, or None to keep nothing.
+        fingerprint: What two trainings have in common that give the same result; a file of
+            another training is not gone on from.
+    """
+
+    def __init__(self, path: Path | None, fingerprint: Mapping[str, object]) -> None:
+        self._path = path
+        self._fingerprint = json.loads(json.dumps(fingerprint))
+
+    def load(self) -> tuple[int, dict[str, NDArray[np.float32]]] | None:
+        """How many epochs are done and the arrays that were saved; None where there is nothing."""
+        if self._path is None:
+            return None
+        try:
+            file = ArrayFile(self._path, "delete it")
+            if file.meta.get("fingerprint") != self._fingerprint:
+                return None
+            checked = CheckedArrays(file)
+            epochs, names = checked.told(_told)
+            return epochs, {name: checked.singles(name) for name in names}
+        except (OSError, IndexDamagedError):
+            return None  # training begins anew, and writes another
+
+    def save(self, epochs: int, arrays: Mapping[str, NDArray[np.float32]]) -> None:
+        """Keep the state after so many epochs.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        if self._path is not None:
+            meta = {"fingerprint": self._fingerprint, "epochs": epochs, "names": list(arrays)}
+            save_arrays(self._path, meta, arrays)
+
+    def remove(self) -> None:
+        """Training is done: delete the file."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
 
 _WARM_UP = 0.1
 _SLOWLY = 0.25
@@ -36,7 +96,7 @@ _LEAST_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class CitationTraining:
     """How citation vectors are trained.
 
     Attributes:
@@ -78,7 +138,7 @@ class Training:
         check_range("learn", "batch", self.batch, 2, 1 << 14)
         check_range("learn", "seed", self.seed, 0)
 
-    def for_links(self, count: int) -> "Training":
+    def for_links(self, count: int) -> "CitationTraining":
         """The same for so many links: with few, smaller batches and more epochs."""
         batch = min(self.batch, max(2, count // 4))
         steps = max(1, count // batch)
@@ -90,7 +150,7 @@ def train(
     links: Sequence[KnownLink],
     collection: LearningCollection,
     vectors: WordVectors | None,
-    training: Training = Training(),
+    training: CitationTraining = CitationTraining(),
     *,
     start: CitationTable | None = None,
     checkpoint: Path | None = None,
@@ -125,10 +185,10 @@ class _Trainer:
         links: Sequence[KnownLink],
         collection: LearningCollection,
         vectors: WordVectors | None,
-        training: Training,
+        training: CitationTraining,
         start: CitationTable | None,
     ) -> None:
-        numbers = WordNumbers()
+        numbers = WordNumbering()
         self._count = len(links)
         self._training = training
         self._passages = [numbers.encode(text) for text in collection.texts]

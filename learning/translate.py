@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.translations import Entries
+from allusion_es.language.citations.translations import Entries
 from allusion_es.learning.links import KnownLink, LearningCollection
 
 _ROUNDS = 5

@@ -1,20 +1,151 @@
 """What learned vectors would bring: tested on works that they were not learned from."""
 
+import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.citation_vectors import CONTEXT, CitationVectors
-from allusion_es.language.stopwords import STOP_WORDS
-from allusion_es.learning.expanded import expansion_rankings
-from allusion_es.learning.leaks import without_leaks
+from allusion_es.core.arrays import Array
+from allusion_es.core.temporary_files import SpilledArray, TemporaryFiles
+from allusion_es.language.citations.vectors import CONTEXT, CitationVectors, to_bytes
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.language.latin.fold import fold
+from allusion_es.language.latin.stopwords import STOP_WORDS
 from allusion_es.learning.links import KnownLink, LearningCollection
-from allusion_es.retrieval.fusion import reciprocal_rank_fusion
+from allusion_es.local.expansion import LocalExpansion, expansion_arrays
+from allusion_es.retrieval.analysed import WINDOW
+from allusion_es.retrieval.expansion import ExpansionMaker
+from allusion_es.retrieval.fusion import AROUND, reciprocal_rank_fusion
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.posting_lists import PostingListBuilder
 from allusion_es.retrieval.types import Ranking, SearchRequest
+
+# Searching what expansions would be, before an index has them.
+
+
+_TOGETHER = 1_000
+
+
+def expansion_rankings(
+    links: Sequence[KnownLink],
+    collection: LearningCollection,
+    vectors: CitationVectors,
+    size: int,
+) -> list[Ranking]:
+    """For each link the passages whose expansion has most of its words.
+
+    Args:
+        links: What is searched for, each with the words around it.
+        collection: The passages.
+        vectors: Citation vectors, with what lies beside their file.
+        size: How many passages to keep.
+    """
+    df: Counter[str] = Counter()
+    cf: Counter[str] = Counter()
+    for text in collection.texts:
+        lemmas = [lemma for _, lemma in text]
+        cf.update(lemmas)
+        df.update(set(lemmas))
+    counts = {word: (df[word], total) for word, total in cf.items()}
+    filled = sum(1 for text in collection.texts if text)
+    maker = ExpansionMaker(vectors, collection.ids, counts, filled)
+    rows = to_bytes(vectors.text_vectors(collection.texts))[0]
+    expansion = LocalExpansion(_arrays(maker, collection, rows).__getitem__, len(collection))
+    ids = np.array(collection.ids)
+    rankings = []
+    for link in links:
+        scores = expansion.scores(searched_lemmas(link))
+        found = np.flatnonzero(scores > 0)
+        order = found[np.lexsort((ids[found], -scores[found]))][:size]
+        rankings.append(Ranking(tuple(ids[order].tolist()), scores[order].astype(np.float64)))
+    return rankings
+
+
+def _arrays(
+    maker: ExpansionMaker, collection: LearningCollection, vectors: NDArray[np.int8]
+) -> dict[str, Array]:
+    with TemporaryFiles(Path(tempfile.gettempdir())) as files:
+        inversion = PostingListBuilder(files, len(maker.words), np.uint16)
+        for start in range(0, len(collection), _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            found = maker.expand(collection.ids[part], collection.texts[part], vectors[part])
+            inversion.add(np.diff(found.offsets), found.codes, found.bits)
+        arrays = expansion_arrays(maker.words, inversion.postings())
+        return {
+            name: array.mapped() if isinstance(array, SpilledArray) else array
+            for name, array in arrays.items()
+        }
+
+
+def searched_lemmas(link: KnownLink) -> dict[str, float]:
+    """A link's own lemmas, and those around it, which count less.
+
+    As `retrieval.fusion.words_around` has them for a query.
+    """
+    around = link.words[max(0, link.start - WINDOW) : link.end + WINDOW]
+    weights = dict.fromkeys((lemma for _, lemma in link.own_words), 1.0)
+    for _, lemma in around:
+        weights.setdefault(lemma, AROUND)
+    return weights
+
+
+# Links that would give away what they are tested on.
+
+
+RUN = 6
+"""Two texts that share so many words in a row are copies of one text."""
+
+
+def without_leaks(
+    links: Sequence[KnownLink],
+    held_out: Sequence[KnownLink],
+    collection: LearningCollection,
+    run: int = RUN,
+) -> list[KnownLink]:
+    """The links that share neither work nor wording with those held out.
+
+    A link is left out where its title is that of a link held out, or where it shares `run` words
+    in a row with one, before and after its own words included; runs of words that the collection
+    itself has do not count, since everybody quotes it.
+
+    Args:
+        links: What is to be learned from.
+        held_out: What is tested on.
+        collection: What both cite.
+        run: How many words in a row are too many.
+    """
+    titles = {title_key(link.link.title) for link in held_out} - {""}
+    own = set(_runs([[word for text in collection.texts for word in text]], run))
+    shared = set(_runs([link.words for link in held_out], run)) - own
+    return [
+        link
+        for link in links
+        if title_key(link.link.title) not in titles and shared.isdisjoint(_runs([link.words], run))
+    ]
+
+
+def title_key(title: str) -> str:
+    """A title as it is compared: letters and digits only.
+
+    Example:
+        >>> title_key("De civitate Dei, lib. 2")
+        'de ciuitate dei lib 2'
+    """
+    words = re.findall(r"[^\W\d_]+|\d+", title)
+    return " ".join(word if word.isdigit() else fold(word) for word in words)
+
+
+def _runs(texts: Iterable[Sequence[Word]], size: int) -> Iterable[tuple[str, ...]]:
+    for text in texts:
+        tokens = [token for token, _ in text]
+        for start in range(len(tokens) - size + 1):
+            yield tuple(tokens[start : start + size])
+
 
 DEPTH = 1_000
 """Passages that are ranked; what is not among them counts as not found."""

@@ -1,15 +1,77 @@
 """Findings from the answers of a retriever."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
+from allusion_es.core.characters import visible
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import Analyser
-from allusion_es.reports.finding import Finding, Match
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.reports.finding import Match, ReportFinding
 from allusion_es.reports.heat import heat_of
 from allusion_es.reports.surroundings import Surroundings
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import Answer
 from allusion_es.retrieval.types import Field, Hit
+
+if TYPE_CHECKING:
+    from allusion_es.retrieval.pipeline import Answer
+
+# Answers as lines for programs: JSON, and tables with tabs.
+
+
+_COLUMNS = ("query_id", "rank", "id", "reference", "score", "candidate_rank", "candidate_score")
+
+
+def one_line(text: str) -> str:
+    """The text without tabs, line breaks and control characters, for a cell of a TSV.
+
+    Example:
+        >>> one_line("Deus" + chr(9) + "dixit")
+        'Deus dixit'
+    """
+    return visible(" ".join(text.split()))
+
+
+def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -> str:
+    """The answer as one line of JSON.
+
+    Args:
+        answer: The answer.
+        partial: How much of the index it lacks, or None.
+    """
+    query, analysis = answer.query.query, answer.query.analysis
+    return json.dumps(
+        {
+            "query": {
+                "query_id": query.query_id,
+                "text": query.text,
+                "tokens": analysis.tokens,
+                "lemmas": analysis.lemmas,
+                "unknown": answer.unknown,
+            },
+            "hits": [asdict(hit) for hit in answer.hits],
+            **({"partial": partial} if partial else {}),
+        },
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+
+
+def tsv_header() -> str:
+    """Names of the columns of `answer_tsv`."""
+    return "\t".join((*_COLUMNS, "text", "parallels"))
+
+
+def answer_tsv(answer: "Answer") -> Iterable[str]:
+    """One line a hit."""
+    for hit in answer.hits:
+        values = [one_line(answer.query.query.query_id)]
+        values += [one_line(str(getattr(hit, name))) for name in _COLUMNS[1:]]
+        parallels = " ".join(one_line(other.id) for other in hit.parallels)
+        yield "\t".join((*values, one_line(hit.text), parallels))
+
 
 PAIRS = 12
 """Word pairs that are shown for each passage; of the others, number and sum."""
@@ -21,7 +83,7 @@ def findings_of(
     analyser: Analyser,
     fields: Sequence[Field],
     method: str = "",
-) -> Iterator[Finding]:
+) -> Iterator[ReportFinding]:
     """One finding for each answer: the best hit, the others as its alternatives.
 
     Args:
@@ -32,7 +94,7 @@ def findings_of(
         method: How they were found.
 
     Example:
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> from allusion_es.retrieval.pipeline import Retriever
         >>> index = index_texts({"Ps.1.1": "Beatus vir", "Ps.1.2": "sed in lege"})
         >>> retriever = Retriever(index, reranker=None, explain=True)
@@ -45,7 +107,7 @@ def findings_of(
     for place, answer in enumerate(answers):
         query = answer.query.query
         passages = index.passages([hit.id for hit in answer.hits])
-        yield Finding(
+        yield ReportFinding(
             id=query.query_id,
             text=query.text,
             matches=tuple(

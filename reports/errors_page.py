@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from allusion_es.corpora.references import format_reference, is_verse_id
+from allusion_es.corpora.bible.references import format_reference, is_verse_id
 from allusion_es.evaluation.errors import GOOD, loss_rows
 from allusion_es.reports.page import page
 

@@ -5,10 +5,14 @@ a description for screen readers, and a tooltip on each bar and step.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
+from typing import Any
 from xml.sax.saxutils import escape
+
+from allusion_es.core.errors import UsageError
 
 _WIDTH, _HEIGHT = 420, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 40, 50
@@ -217,3 +221,107 @@ def _n(number: float) -> str:
 def _text(text: str) -> str:
     """Text that XML can hold: escaped, control characters shown as one sign."""
     return escape("".join(c if c.isprintable() else "\ufffd" for c in text), {"'": "&#39;"})
+
+
+# The paper's Figure 2: how many links share how many tokens and lemmas.
+
+
+_TITLE = "Types that queries share with what they allude to"
+
+
+def overlap_svg(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The figure as SVG, a panel for tokens and one for lemmas.
+
+    Args:
+        rows: From `evaluation.paper.overlap.overlap_histogram`: `input`, `shared`, `links`.
+
+    Example:
+        >>> rows = [{"input": "token", "shared": 0, "links": 3}]
+        >>> overlap_svg(rows).count("class='bar'")
+        1
+    """
+    panels = [
+        histogram(
+            [shared - 0.5 for shared in range(len(counts) + 1)],
+            counts,
+            title=f"{field}s",
+            x_label=f"shared {field}s",
+            y_label="links",
+        )
+        for field, counts in _counts(rows).items()
+    ]
+    total = sum(max(_counts(rows).values(), key=sum, default=[]))
+    return svg(panels, title=_TITLE, description=f"Histograms of {total} links.")
+
+
+def overlap_png(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """The figure as PNG, drawn by matplotlib.
+
+    Raises:
+        UsageError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UsageError(
+            "PNG figures need matplotlib: pip install 'allusion-es[figures]'; .svg needs nothing"
+        ) from error
+    counts = _counts(rows)
+    figure = Figure(figsize=(4.2 * max(len(counts), 1), 3.2), layout="constrained")
+    figure.suptitle(_TITLE)
+    for number, (field, heights) in enumerate(counts.items(), start=1):
+        axes = figure.add_subplot(1, len(counts), number)
+        axes.bar(range(len(heights)), heights, width=1.0, edgecolor="white", color="#3b6ea5")
+        axes.set_xlabel(f"shared {field}s")
+        axes.set_ylabel("links")
+    data = BytesIO()
+    figure.savefig(data, format="png", dpi=150, metadata={"Software": None})
+    return data.getvalue()
+
+
+def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    counts: dict[str, list[int]] = {}
+    for row in rows:
+        counts.setdefault(row["input"], []).append(row["links"])
+    return counts
+
+
+# Bars of characters, for a terminal.
+
+
+_PARTS = " ▏▎▍▌▋▊▉"
+
+
+def bar(share: float, width: int) -> str:
+    """A bar whose length is a share of `width` columns, to an eighth of a column.
+
+    Example:
+        >>> bar(0.5, 5)
+        '██▌'
+    """
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    return ("█" * (eighths // 8) + _PARTS[eighths % 8]).rstrip()
+
+
+def bars(
+    labels: Sequence[str], values: Sequence[float], figures: Sequence[str], width: int = 40
+) -> list[str]:
+    """One line for each value: label, figure, and a bar; the largest is as long as `width`.
+
+    Args:
+        labels: What each value is of.
+        values: Not negative.
+        figures: The values as they are to be printed.
+        width: Columns of the longest bar.
+
+    Example:
+        >>> bars(["0.0", "0.5"], [1, 4], ["1", "4"], width=4)
+        ['0.0  1  █', '0.5  4  ████']
+    """
+    largest = max(values, default=0) or 1
+    first = max(map(len, labels), default=0)
+    second = max(map(len, figures), default=0)
+    return [
+        f"{label:<{first}}  {figure:>{second}}  {bar(value / largest, width)}".rstrip()
+        for label, value, figure in zip(labels, values, figures, strict=True)
+    ]

@@ -43,7 +43,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReportFinding:
     """Words of a text that may allude, in their context, and to what.
 
     Attributes:
@@ -60,7 +60,7 @@ class Finding:
 
     Example:
         >>> passage = Passage("Ps.1.1", "Beatus vir", book="Ps", reference="Ps 1,1")
-        >>> Finding("q", "vir beatus", (Match(passage, 1, 0.9, 3, 12.5),)).matches[0].score
+        >>> ReportFinding("q", "vir beatus", (Match(passage, 1, 0.9, 3, 12.5),)).matches[0].score
         0.9
     """
 
@@ -84,7 +84,7 @@ class ReportMeta:
         title: Its heading.
         method: How all of it was found.
         notes: What a reader of the scores should know, each a sentence.
-        extent: Where the one work that is reported on ends, in the unit of `Finding.place`; 0
+        extent: Where the one work that is reported on ends, in the unit of `ReportFinding.place`; 0
             where there are several, or none.
     """
 

@@ -8,7 +8,7 @@ those of the passage too, but for what is not a word of the text at all (`‹dis
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from allusion_es.language.analysis import Analysis
+from allusion_es.language.latin.analysis import Analysis
 from allusion_es.retrieval.types import Contribution, Field
 
 LEVELS = (0.1, 0.3, 0.6)
@@ -101,7 +101,7 @@ def heat_of(
         fields: What the pairs consist of, `Retriever.compared`.
 
     Example:
-        >>> from allusion_es.language.analysis import Analyser
+        >>> from allusion_es.language.latin.analysis import Analyser
         >>> query, passage = map(Analyser().analyse, ("Deus dixit", "dicit deum, dicit"))
         >>> pairs = [Contribution("dico", "dico", 3.0), Contribution("dico", "deus", 1.0)]
         >>> heat = heat_of(pairs, query, passage, ["lemma"])
@@ -113,8 +113,8 @@ def heat_of(
         ((0,), (0, 2))
     """
     given = tuple(contributions or ())
-    query_side = _Side(query, fields, [(c.query_word, c.contribution) for c in given])
-    passage_side = _Side(passage, fields, [(c.passage_word, c.contribution) for c in given])
+    query_side = _HeatedSide(query, fields, [(c.query_word, c.contribution) for c in given])
+    passage_side = _HeatedSide(passage, fields, [(c.passage_word, c.contribution) for c in given])
     pairs = [
         HeatedPair(
             c.query_word,
@@ -160,7 +160,7 @@ def level(shade: float) -> int:
     return sum(shade >= least for least in LEVELS)
 
 
-class _Side:
+class _HeatedSide:
     """The words of one text that are in a pair."""
 
     def __init__(

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from allusion_es.core.files import write_lines
-from allusion_es.corpora.books import BOOKS
+from allusion_es.corpora.bible.books import BOOKS
 from allusion_es.corpora.passage import Passage
-from allusion_es.reports.finding import Finding, Match, ReportMeta
+from allusion_es.reports.finding import Match, ReportFinding, ReportMeta
 from allusion_es.reports.heat import HeatedPair, HeatedWord
 from allusion_es.reports.page import page
 
@@ -20,7 +20,7 @@ _WORD_DIGITS = 4
 
 
 def write_report(
-    target: Path | TextIO, findings: Sequence[Finding], meta: ReportMeta | None = None
+    target: Path | TextIO, findings: Sequence[ReportFinding], meta: ReportMeta | None = None
 ) -> None:
     """Write a report as one HTML file.
 
@@ -39,7 +39,7 @@ def write_report(
     Example:
         >>> import io
         >>> stream = io.StringIO()
-        >>> write_report(stream, [Finding("q", "vir <beatus>")])
+        >>> write_report(stream, [ReportFinding("q", "vir <beatus>")])
         >>> stream.getvalue()[:15], "<beatus>" in stream.getvalue()
         ('<!doctype html>', False)
     """
@@ -47,14 +47,14 @@ def write_report(
     write_lines(target, [page("report", told.title, report_data(findings, told))])
 
 
-def report_data(findings: Sequence[Finding], meta: ReportMeta) -> dict[str, Any]:
+def report_data(findings: Sequence[ReportFinding], meta: ReportMeta) -> dict[str, Any]:
     """What the page's script gets; passages are listed once, and named by their number.
 
     Raises:
         ValueError: An id is there twice.
 
     Example:
-        >>> report_data([Finding("q", "vir")], ReportMeta("Sermo"))["findings"][0]["text"]
+        >>> report_data([ReportFinding("q", "vir")], ReportMeta("Sermo"))["findings"][0]["text"]
         'vir'
     """
     for name, times in Counter(finding.id for finding in findings).items():
@@ -84,15 +84,15 @@ class ReportRows:
 
     Example:
         >>> rows, psalm = ReportRows(), Passage("Ps.1.1", "Beatus vir", book="Ps")
-        >>> found = [Finding(name, "vir", (Match(psalm, 1, 0.5),)) for name in "ab"]
+        >>> found = [ReportFinding(name, "vir", (Match(psalm, 1, 0.5),)) for name in "ab"]
         >>> [len(rows.chunk([each])["passages"]) for each in found]
         [1, 0]
     """
 
     def __init__(self) -> None:
-        self._passages = _Passages()
+        self._passages = _PassageRows()
 
-    def chunk(self, findings: Iterable[Finding]) -> dict[str, Any]:
+    def chunk(self, findings: Iterable[ReportFinding]) -> dict[str, Any]:
         """Some findings, the passages that they are the first to name, and all books so far."""
         known = len(self._passages.rows)
         rows = [_finding(finding, self._passages) for finding in findings]
@@ -103,7 +103,7 @@ class ReportRows:
         }
 
 
-class _Passages:
+class _PassageRows:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self._numbers: dict[str, int] = {}
@@ -132,7 +132,7 @@ def _books(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     ]
 
 
-def _finding(finding: Finding, passages: _Passages) -> dict[str, Any]:
+def _finding(finding: ReportFinding, passages: _PassageRows) -> dict[str, Any]:
     row = {
         "id": finding.id,
         "text": finding.text,
@@ -148,7 +148,7 @@ def _finding(finding: Finding, passages: _Passages) -> dict[str, Any]:
     return {**kept, "matches": [_match(match, passages) for match in finding.matches]}
 
 
-def _match(match: Match, passages: _Passages) -> dict[str, Any]:
+def _match(match: Match, passages: _PassageRows) -> dict[str, Any]:
     heat = match.heat
     row: dict[str, Any] = {
         "passage": passages.number(match.passage, match.ids),

@@ -6,9 +6,9 @@ from dataclasses import replace
 from allusion_es.corpora import findings as scans
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import Annotation, Place, SourceText
-from allusion_es.language.analysis import Analyser, Analysis
-from allusion_es.language.normalise import fold
-from allusion_es.reports.finding import Finding, Match, ReportMeta
+from allusion_es.language.latin.analysis import Analyser, Analysis
+from allusion_es.language.latin.fold import fold
+from allusion_es.reports.finding import Match, ReportFinding, ReportMeta
 from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord
 from allusion_es.reports.surroundings import Surroundings
 from allusion_es.retrieval.index import CandidateIndex
@@ -31,7 +31,7 @@ def scanned_findings(
     findings: Iterable[scans.Finding],
     index: CandidateIndex,
     analyser: Analyser,
-) -> Iterator[Finding]:
+) -> Iterator[ReportFinding]:
     """One finding of a report for each of a scan, in the same order, one at a time.
 
     Args:
@@ -44,7 +44,7 @@ def scanned_findings(
         >>> import tempfile
         >>> from pathlib import Path
         >>> from allusion_es.corpora.source import read_source
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Ps.33.9": "gustate et videte", "Ps.33.10": "timete Dominum"})
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "sermo.txt")
@@ -64,7 +64,7 @@ def scanned_findings(
         identifier = f"{source.path.stem}:{found.start}-{found.end}"
         seen[identifier] = times = seen.get(identifier, 0) + 1
         before, after = context(source.text, found.start, found.end)
-        yield Finding(
+        yield ReportFinding(
             id=identifier if times == 1 else f"{identifier}:{times}",
             text=found.text,
             matches=tuple(_matches(found, index, analyser, around)),

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import Analyser, Analysis
+from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import Within
+from allusion_es.retrieval.types import SearchFilter
 
 NEIGHBOURS = 3
 """Passages that are shown before and after each passage."""
@@ -39,9 +39,9 @@ class Surroundings:
     def _row(self, passage: Passage) -> "_Row":
         key = (passage.book, "" if passage.book else passage.work)
         if key not in self._rows:
-            within = Within(books=frozenset({passage.book}))
+            within = SearchFilter(books=frozenset({passage.book}))
             if not passage.book:
-                within = Within(works=frozenset({passage.work}))
+                within = SearchFilter(works=frozenset({passage.work}))
             found = self._index.passages(self._index.ids(within))
             self._rows[key] = _Row(each for each in found if each.book == passage.book)
         return self._rows[key]

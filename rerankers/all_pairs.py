@@ -1,6 +1,5 @@
 """Soft cosine of all queries with all passages, exact: for whole books against whole books."""
 
-from allusion_es.core.arrays import Singles
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Singles
 from allusion_es.core.errors import UsageError
-from allusion_es.language.analysis import Analysis
-from allusion_es.rerankers._pairs import by_tfidf, equal_words
-from allusion_es.rerankers._soft import (
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.rerankers._shared.pairs import by_tfidf, equal_words
+from allusion_es.rerankers._shared.soft import (
     Features,
     SoftCosineOf,
 )

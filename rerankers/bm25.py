@@ -1,12 +1,12 @@
 """BM25 as Lucene computes it."""
 
-from allusion_es.core.arrays import Floats
 import numpy as np
 
-from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._pairs import PairReranker, PairSums, Weighted, by_counts
+from allusion_es.core.arrays import Floats
+from allusion_es.core.plugins import check_range
+from allusion_es.rerankers._shared.pairs import PairReranker, PairSums, Weighted, by_counts
+from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import (
     AnalysedQuery,
     TermStatistics,

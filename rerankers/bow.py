@@ -1,6 +1,6 @@
 """BOW: cosine of word counts."""
 
-from allusion_es.rerankers._pairs import (
+from allusion_es.rerankers._shared.pairs import (
     PairReranker,
     PairSums,
     by_counts,

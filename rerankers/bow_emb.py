@@ -1,14 +1,14 @@
 """BOW_emb: cosine of averaged word vectors."""
 
-from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.rerankers._averaged import AveragedVectors
-from allusion_es.rerankers._pairs import Weighted, by_counts
-from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
+from allusion_es.core.arrays import Floats
+from allusion_es.rerankers._shared.averaged import AveragedVectors
+from allusion_es.rerankers._shared.pairs import Weighted, by_counts
+from allusion_es.rerankers._shared.vectors import ChosenVectors, vectors_of
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import (
     AnalysedQuery,

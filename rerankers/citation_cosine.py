@@ -1,17 +1,17 @@
 """Cosine of citation vectors: does the query speak of the passage as citations of it do?"""
 
-from allusion_es.core.arrays import Floats
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import check_range
-from allusion_es.language.citation_vectors import CONTEXT, CitationVectors
-from allusion_es.language.word_parts import Word
-from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.core.plugins import check_range
+from allusion_es.language.citations.vectors import CONTEXT, CitationVectors
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.generators import citing_words
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import (
@@ -37,7 +37,7 @@ class CitationCosine:
     """Cosine of vectors that were learned from how texts cite passages.
 
     `cos(v(q) + c v(window), v(p))`, with `v(text) = sum over its distinct words of sqrt(tf)
-    w(lemma) v(word)` made unit length; see `language.citation_vectors`. The cosine is a sum over
+    w(lemma) v(word)` made unit length; see `language.citations.vectors`. The cosine is a sum over
     pairs of words, which explain it. From -1 to 1; a text without known words scores 0.
 
     Args:

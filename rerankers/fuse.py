@@ -1,16 +1,16 @@
 """Several rerankers made into one."""
 
-from allusion_es.core.arrays import Floats
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import check_choice, check_range
-from allusion_es.rerankers._shares import shares
-from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.core.plugins import check_choice, check_range
+from allusion_es.rerankers._shared.pairs import shares
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import (
     UNDEFINED,
     Candidates,

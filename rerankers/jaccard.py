@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from allusion_es.rerankers._pairs import PairReranker, PairSums, by_counts, equal_words
+from allusion_es.rerankers._shared.pairs import PairReranker, PairSums, by_counts, equal_words
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery
 

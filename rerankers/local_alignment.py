@@ -1,16 +1,16 @@
 """Soft local alignment: the stretch of a passage that is most like a stretch of the query."""
 
-from allusion_es.core.arrays import Floats
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._soft import MOST_POWER
-from allusion_es.rerankers._soft import power as raised
-from allusion_es.rerankers._vectors import ChosenVectors
-from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.core.arrays import Floats
+from allusion_es.core.plugins import check_range
+from allusion_es.rerankers._shared.soft import MOST_POWER
+from allusion_es.rerankers._shared.soft import power as raised
+from allusion_es.rerankers._shared.vectors import ChosenVectors
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import (
     AnalysedQuery,

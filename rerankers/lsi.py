@@ -1,13 +1,13 @@
 """LSI: cosine in the space of the candidates' main directions; a weak baseline."""
 
-from allusion_es.core.arrays import Floats
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._averaged import AveragedVectors
-from allusion_es.rerankers._pairs import Weighted, by_tfidf, equal_words
+from allusion_es.core.arrays import Floats
+from allusion_es.core.plugins import check_range
+from allusion_es.rerankers._shared.averaged import AveragedVectors
+from allusion_es.rerankers._shared.pairs import Weighted, by_tfidf, equal_words
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import (
     AnalysedQuery,

@@ -1,15 +1,15 @@
 """Soft cosine by word vectors: the paper's best model."""
 
-from allusion_es.core.arrays import Singles
 from collections.abc import Sequence
 
 import numpy as np
 
-from allusion_es.rerankers._soft import (
+from allusion_es.core.arrays import Singles
+from allusion_es.rerankers._shared.soft import (
     Features,
     SoftCosineOf,
 )
-from allusion_es.rerankers._vectors import ChosenVectors
+from allusion_es.rerankers._shared.vectors import ChosenVectors
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import Field
 

@@ -1,11 +1,11 @@
 """Soft cosine in which no two words are similar: the TfIdf cosine."""
 
-from allusion_es.core.arrays import Singles
 from collections.abc import Sequence
 
 import numpy as np
 
-from allusion_es.rerankers._soft import (
+from allusion_es.core.arrays import Singles
+from allusion_es.rerankers._shared.soft import (
     Features,
     SoftCosineOf,
 )

@@ -1,13 +1,13 @@
 """Soft cosine by random similarities: the paper's control."""
 
-from allusion_es.core.arrays import Singles
 import zlib
 from collections.abc import Sequence
 
 import numpy as np
 
-from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._soft import (
+from allusion_es.core.arrays import Singles
+from allusion_es.core.plugins import check_range
+from allusion_es.rerankers._shared.soft import (
     Features,
     SoftCosineOf,
 )

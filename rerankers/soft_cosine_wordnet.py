@@ -1,13 +1,13 @@
 """Soft cosine by the Latin WordNet."""
 
-from allusion_es.core.arrays import Floats, Singles
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allusion_es.rerankers._pairs import Weighted
-from allusion_es.rerankers._soft import (
+from allusion_es.core.arrays import Floats, Singles
+from allusion_es.rerankers._shared.pairs import Weighted
+from allusion_es.rerankers._shared.soft import (
     Features,
     SoftCosineOf,
 )

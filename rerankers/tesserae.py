@@ -1,27 +1,25 @@
 """Tesserae: rare shared words that lie close together."""
 
-from allusion_es.core.arrays import Floats, Integers
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from allusion_es.core.parameters import check_choice
-from allusion_es.rerankers._shared_words import (
+from allusion_es.core.arrays import Floats, Integers
+from allusion_es.core.plugins import check_choice
+from allusion_es.rerankers._shared.shared_words import (
     SharedTypes,
     query_distances,
     shared_types,
     text_distances,
 )
-from allusion_es.retrieval.explain import as_contributions
+from allusion_es.retrieval.explanations import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
 from allusion_es.retrieval.types import (
     AnalysedQuery,
     Field,
 )
-
 
 
 class Tesserae:

@@ -1,9 +1,9 @@
 """Tesserae with word frequencies from the two passages."""
 
-from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 
-from allusion_es.rerankers._shared_words import SharedTypes
+from allusion_es.core.arrays import Floats
+from allusion_es.rerankers._shared.shared_words import SharedTypes
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import (

@@ -1,14 +1,14 @@
 """Tesserae, with Word Mover's Distance where Tesserae is undefined."""
 
-from allusion_es.core.arrays import Floats
 from collections.abc import Sequence
 
 import numpy as np
 
-from allusion_es.rerankers._shares import shares
+from allusion_es.core.arrays import Floats
+from allusion_es.rerankers._shared.pairs import shares
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.wmd import WordMoversDistance
-from allusion_es.retrieval.explain import as_contributions
+from allusion_es.retrieval.explanations import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
 from allusion_es.retrieval.types import (
     AnalysedQuery,
@@ -26,7 +26,7 @@ class TesseraeWithBackoff:
 
     `a + b T(s, t)` where T is defined, `c (1 - WMD(s, t))` elsewhere. Source: Manjavacas et
     al. 2019, section 5.3, T+WMD; they leave the scale to an oracle
-    (`evaluation/oracle.py`) and say that it is needed in practice.
+    (`evaluation/paper/oracle.py`) and say that it is needed in practice.
 
     The scale: a, b and c maximise the likelihood that the relevant candidate of each query is
     chosen, with probabilities in proportion to exp(score) (conditional logit). They were fitted

@@ -1,6 +1,6 @@
 """TfIdf: cosine of word counts weighted by how rare the words are."""
 
-from allusion_es.rerankers._pairs import (
+from allusion_es.rerankers._shared.pairs import (
     PairReranker,
     PairSums,
     by_tfidf,

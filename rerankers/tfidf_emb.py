@@ -1,6 +1,6 @@
 """TfIdf_emb: cosine of word vectors averaged with TfIdf weights."""
 
-from allusion_es.rerankers._pairs import Weighted, by_tfidf
+from allusion_es.rerankers._shared.pairs import Weighted, by_tfidf
 from allusion_es.rerankers.bow_emb import AveragedEmbeddings
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery

@@ -1,15 +1,15 @@
 """Translation likelihood: how likely does a text that cites the passage have these words?"""
 
-from allusion_es.core.arrays import Floats
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import check_range
-from allusion_es.language.translations import Translations
-from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.core.plugins import check_range
+from allusion_es.language.citations.translations import Translations
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.models import TRANSLATIONS
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import (

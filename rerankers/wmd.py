@@ -1,6 +1,5 @@
 """Word Mover's Distance."""
 
-from allusion_es.core.arrays import Floats
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.latest import Latest
-from allusion_es.core.parameters import check_choice
-from allusion_es.rerankers._pairs import Weighted, by_counts, equal_words
-from allusion_es.rerankers._transport import SOLVERS, Solve, load_solver
-from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
-from allusion_es.retrieval.explain import as_contributions
+from allusion_es.core.arrays import Floats
+from allusion_es.core.caches import IdentityCache
+from allusion_es.core.plugins import check_choice
+from allusion_es.rerankers._shared.pairs import Weighted, by_counts, equal_words
+from allusion_es.rerankers._shared.transport import SOLVERS, Solve, load_solver
+from allusion_es.rerankers._shared.vectors import ChosenVectors, vectors_of
+from allusion_es.retrieval.coded_texts import WordCounts
+from allusion_es.retrieval.explanations import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
-from allusion_es.retrieval.texts import WordCounts
 from allusion_es.retrieval.types import (
     AnalysedQuery,
 )
@@ -65,7 +65,7 @@ class WordMoversDistance:
         self._solver = solver
         self._solve: Solve | None = None
         self._vectors = ChosenVectors(self.name, vectors)
-        self._sides: Latest[tuple[Floats, NDArray[np.int64], list[int]]] = Latest()
+        self._sides: IdentityCache[tuple[Floats, NDArray[np.int64], list[int]]] = IdentityCache()
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """See `Reranker.score`."""

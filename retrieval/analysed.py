@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import Analyser, Analysis, AnalysisSettings
+from allusion_es.language.latin.analysis import Analyser, Analysis, AnalysisSettings
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Query
 

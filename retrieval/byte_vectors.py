@@ -1,11 +1,10 @@
 """Vectors with one byte a number, as both kinds of index keep them, and their cosines."""
 
-from allusion_es.core.arrays import Bytes, Singles
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.citation_file import to_bytes
-
+from allusion_es.core.arrays import Bytes, Singles
+from allusion_es.language.citations.vectors import to_bytes
 
 
 def byte_vector(vector: Singles) -> Bytes:

@@ -1,16 +1,19 @@
 """Expansion: the words by which a passage is cited, whether it has them or not, with weights."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.citation_file import to_bytes
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import CitingWords, citing_words_of
-from allusion_es.language.word_parts import Word
+from allusion_es.language.citations.citing_words import CitingWords, citing_words_of
+from allusion_es.language.citations.vectors import CitationVectors, to_bytes
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.retrieval.spool import Spool, SpooledWords
+from allusion_es.retrieval.types import FIELDS, Field
 from allusion_es.retrieval.weighting import bm25_saturation, lucene_idf
 
 READ_OFF = 100
@@ -47,7 +50,7 @@ class Expanded:
 
 def expansion_words(vectors: CitationVectors, ids: Iterable[str], counts: Counts) -> list[str]:
     """What `ExpansionMaker.words` would be."""
-    return sorted({*counts, *_Known(citing_words_of(vectors), ids).totals})
+    return sorted({*counts, *_KnownCitations(citing_words_of(vectors), ids).totals})
 
 
 def cited_among(vectors: CitationVectors, ids: Set[str]) -> list[str]:
@@ -80,7 +83,7 @@ class ExpansionMaker:
     def __init__(
         self, vectors: CitationVectors, ids: Iterable[str], counts: Counts, passages: int
     ) -> None:
-        self._known = _Known(citing_words_of(vectors), ids)
+        self._known = _KnownCitations(citing_words_of(vectors), ids)
         totals = self._known.totals
         self.words = sorted({*counts, *totals})
         self._numbers = {word: number for number, word in enumerate(self.words)}
@@ -154,7 +157,7 @@ class ExpansionMaker:
         return (owners + self._columns[best])[chosen], liked[chosen].astype(np.float32)
 
 
-class _Known:
+class _KnownCitations:
     """Known citations of the passages of a collection."""
 
     def __init__(self, table: CitingWords | None, ids: Iterable[str]) -> None:
@@ -212,3 +215,70 @@ def bit_weights(bits: Bits) -> NDArray[np.float32]:
 def _sum(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int]:
     first, second = one or (0, 0), other or (0, 0)
     return first[0] + second[0], first[1] + second[1]
+
+
+# Citation vectors and expansions of the passages of a spool, computed in any process.
+
+
+@dataclass(frozen=True, slots=True)
+class Citing:
+    """What processes need to know.
+
+    Attributes:
+        open: Opens the citation vectors.
+        cited: Ids of the passages whose citations are known.
+        counts: Frequencies of all lemmas.
+        passages: Passages that have at least one word.
+    """
+
+    open: Callable[[], CitationVectors]
+    cited: Sequence[str]
+    counts: Counts
+    passages: int
+
+    @staticmethod
+    def of(spool: Spool, citations: CitationVectors, workers: int) -> "Citing":
+        """The same of a spool; with one worker, the vectors need not be opened again."""
+        terms = spool.fields["lemma"]
+        opened = partial(CitationVectors, citations.path)
+        return Citing(
+            opened if workers > 1 else lambda: citations,
+            cited_among(citations, spool.ids),
+            terms.frequencies(),
+            terms.passages,
+        )
+
+
+class CitedPassages:
+    """Gives passages their vectors and expansions.
+
+    Args:
+        citing: Of the collection.
+
+    Attributes:
+        words: All words that an expansion may have, sorted.
+    """
+
+    def __init__(self, citing: Citing) -> None:
+        self._vectors = citing.open()
+        self._maker = ExpansionMaker(self._vectors, citing.cited, citing.counts, citing.passages)
+        self.words = self._maker.words
+
+    def of(
+        self, ids: Sequence[str], texts: Sequence[Sequence[Word]]
+    ) -> tuple[NDArray[np.int8], Expanded]:
+        """Vectors, one byte a number, shape (len(ids), dimension), and expansions."""
+        vectors = to_bytes(self._vectors.text_vectors(texts))[0]
+        return vectors, self._maker.expand(ids, texts, vectors)
+
+
+def text_words(
+    known: Mapping[Field, Sequence[str]], words: Mapping[Field, SpooledWords]
+) -> list[list[Word]]:
+    """Tokens and lemmas of each passage, from their places in `known`."""
+    tokens, lemmas = (
+        [known[field][code] for code in words[field].codes.tolist()] for field in FIELDS
+    )
+    both = list(zip(tokens, lemmas, strict=True))
+    ends = np.cumsum(words["token"].lengths).tolist()
+    return [both[start:end] for start, end in pairwise([0, *ends])]

@@ -6,13 +6,13 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
-from allusion_es.core.latest import Latest
 from allusion_es.core.plugins import load_plugin
-from allusion_es.language.vectors import mean_vectors
-from allusion_es.language.word_parts import Word, grams
+from allusion_es.language.citations.word_parts import Word, grams
+from allusion_es.language.vectors.types import mean_vectors
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchRequest, Within
+from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchFilter, SearchRequest
 
 GROUP = "allusion_es.generators"
 """The entry-point group that candidate generators register in."""
@@ -37,7 +37,7 @@ class CandidateGenerator(Protocol):
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        within: SearchFilter,
     ) -> list[Ranking]:
         """The best passages for each query, at most `size`."""
         ...
@@ -64,7 +64,7 @@ class _ByWords:
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        within: SearchFilter,
     ) -> list[Ranking]:
         """See `CandidateGenerator.rank`."""
         return index.search(
@@ -101,7 +101,7 @@ class Ngrams:
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        within: SearchFilter,
     ) -> list[Ranking]:
         """See `CandidateGenerator.rank`; the field makes no difference.
 
@@ -129,7 +129,7 @@ class NearestNeighbours:
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        within: SearchFilter,
     ) -> list[Ranking]:
         """See `CandidateGenerator.rank`.
 
@@ -155,7 +155,7 @@ class AllPassages:
     """
 
     def __init__(self) -> None:
-        self._latest: Latest[Ranking] = Latest()
+        self._latest: IdentityCache[Ranking] = IdentityCache()
 
     def rank(
         self,
@@ -163,7 +163,7 @@ class AllPassages:
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        within: SearchFilter,
     ) -> list[Ranking]:
         """The same ranking for each query, of any size."""
 
@@ -186,7 +186,7 @@ class Citations:
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        within: SearchFilter,
     ) -> list[Ranking]:
         """See `CandidateGenerator.rank`; the field makes no difference.
 

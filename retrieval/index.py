@@ -1,16 +1,79 @@
 """What a candidate index is, in this process or on a server."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from allusion_es.core.errors import UsageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import AnalysisSettings
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.vectors import WordVectors
-from allusion_es.retrieval.parts import Part
-from allusion_es.retrieval.texts import CodedTexts
-from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.latin.analysis import AnalysisSettings
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.retrieval.coded_texts import CodedTexts
+from allusion_es.retrieval.types import Field, Ranking, SearchFilter, SearchRequest, TermStatistics
+
+# Names of indexes: the same rules on disk and on a server.
+
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+
+
+def check_name(name: str) -> str:
+    """`name` itself, if it can name an index.
+
+    Raises:
+        UsageError: It has other characters than lower-case letters, digits, - and _, begins
+            with - or _, or is longer than 100 characters.
+
+    Example:
+        >>> check_name("vulgate")
+        'vulgate'
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"index name {name[:100]!r}: use up to 100 lower-case letters, digits, - and _, "
+            "and begin with a letter or digit"
+        )
+    return name
+
+
+# What an index may have or not, and what to say where it is needed and is not there.
+
+
+Capability = Literal["knn", "citations", "ngrams", "expansion", "parallels"]
+"""Fields for kinds of searches, and groups of parallel passages."""
+
+_MISSING = {
+    "knn": "no word vectors; rebuild it without --no-vectors",
+    "citations": "no citation vectors; rebuild it without --no-learned-links",
+    "ngrams": "no n-grams; rebuild it with 'allusion-es index'",
+    "expansion": "no expansion; rebuild it without --no-learned-links",
+}
+
+
+def require_capability(kind: str, parts: Collection[Capability], name: str) -> None:
+    """Refuse a kind of search that an index has no field for.
+
+    Args:
+        kind: The kind, see `SearchRequest`.
+        parts: What the index has.
+        name: Its name.
+
+    Raises:
+        UsageError: It has no such field; the message says how to rebuild it.
+
+    Example:
+        >>> require_capability("bm25", (), "vulgate")
+        >>> require_capability("ngrams", (), "vulgate")
+        Traceback (most recent call last):
+        ...
+        allusion_es.core.errors.UsageError: index 'vulgate' has no n-grams; rebuild it with \
+'allusion-es index'
+    """
+    if kind in _MISSING and kind not in parts:
+        raise UsageError(f"index {name!r} has {_MISSING[kind]}")
+
 
 _LARGEST_K1 = 100.0
 
@@ -78,7 +141,7 @@ class CandidateIndex(Protocol):
         ...
 
     @property
-    def parts(self) -> frozenset[Part]:
+    def parts(self) -> frozenset[Capability]:
         """What it has of all that an index may have or not."""
         ...
 
@@ -105,7 +168,7 @@ class CandidateIndex(Protocol):
         """How many passages it holds."""
         ...
 
-    def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
+    def ids(self, within: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
         """Ids of all passages, or of those within some books, sorted."""
         ...
 

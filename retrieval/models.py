@@ -4,9 +4,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from allusion_es.core.errors import InputError
-from allusion_es.language.analysis import AnalysisSettings
-from allusion_es.language.citation_file import is_name
-from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.language.citations.vectors import CitationVectors, is_name
+from allusion_es.language.latin.analysis import AnalysisSettings
 
 SUFFIX = ".citations"
 """How the names of files with citation vectors end."""
@@ -33,7 +32,7 @@ class Models:
         """Those that come with the program, if they do."""
         if not self._looked:
             self._looked = True
-            with as_file(files("allusion_es.language") / _SHIPPED) as path:
+            with as_file(files("allusion_es.language.citations") / _SHIPPED) as path:
                 if path.exists():
                     self._shipped: CitationVectors | None = CitationVectors(path)
                 else:

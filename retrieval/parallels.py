@@ -1,6 +1,5 @@
 """Passages that say nearly the same: synoptic parallels, psalms that stand twice, formulas."""
 
-from allusion_es.core.arrays import Floats, Integers
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats, Integers
 from allusion_es.retrieval.spool import Spool, SpooledWords
 
 LIKE = 0.5

@@ -1,20 +1,19 @@
 """Two stages: candidates from one generator or several, then a reranker, then hits."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from types import MappingProxyType
 
 import numpy as np
 
 from allusion_es.core.errors import SettingsMismatchError
-from allusion_es.core.parameters import Settings
-from allusion_es.language.analysis import Analyser
+from allusion_es.core.plugins import Settings
+from allusion_es.language.latin.analysis import Analyser
 from allusion_es.retrieval.analysed import analyse_query
-from allusion_es.retrieval.explain import first_stage_contributions
+from allusion_es.retrieval.explanations import first_stage_contributions
 from allusion_es.retrieval.generators import MAX_WORDS
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.one_of_each import DEEPER, Others, one_of_each
 from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
 from allusion_es.retrieval.reranking import (
     Collection,
@@ -22,7 +21,47 @@ from allusion_es.retrieval.reranking import (
     QueryFrequencies,
     reranker_notes,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Field, Hit, Parallel, Query, Within
+from allusion_es.retrieval.types import AnalysedQuery, Field, Hit, Parallel, Query, SearchFilter
+
+# Rankings in which passages that say nearly the same count as one.
+
+
+DEEPER = 4
+"""The best of each group are looked for among so many times the hits that are wanted."""
+
+Others = Sequence[tuple[str, ...]]
+
+
+def group_parallels(ranked: Ranked, index: CandidateIndex, top: int) -> tuple[Ranked, Others]:
+    """The best passage of each group, up to `top`, and for each the ids of the others.
+
+    Args:
+        ranked: More passages than are wanted, best first.
+        index: Where the passages are.
+        top: How many to return.
+    """
+    ids = [ranked.first.ids[place] for place in ranked.places.tolist()]
+    found = list(islice(_first_of_each_group(ids, index, top), top))
+    kept = [number for number, _ in found]
+    return (
+        replace(ranked, places=ranked.places[kept], scores=ranked.scores[kept]),
+        [group for _, group in found],
+    )
+
+
+def _first_of_each_group(
+    ids: Sequence[str], index: CandidateIndex, together: int
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The place in `ids` of the first of each group, and the others; few are asked for at once."""
+    seen: set[str] = set()
+    for start in range(0, len(ids), together):
+        part = ids[start : start + together]
+        for number, (identifier, group) in enumerate(zip(part, index.parallels(part), strict=True)):
+            # Of a large group not all are named, but any two of it have some in common.
+            if identifier not in seen and seen.isdisjoint(group):
+                seen.update(group, (identifier,))
+                yield start + number, group
+
 
 _BATCH = 64
 
@@ -75,7 +114,7 @@ class Retriever:
             parameter is unknown or not allowed.
 
     Example:
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Gen.1.1": "In principio creavit Deus", "Ps.1.1": "Beatus vir"})
         >>> answer = Retriever(index, reranker=None).answer(Query("creator in principio"))
         >>> [hit.id for hit in answer.hits], answer.unknown
@@ -91,7 +130,7 @@ class Retriever:
         candidates: int = 500,
         reranker: str | None = "soft-cosine",
         top: int = 10,
-        within: Within = Within(),  # noqa: B008 - frozen
+        within: SearchFilter = SearchFilter(),  # noqa: B008 - frozen
         explain: bool = False,
         settings: Settings = MappingProxyType({}),
         grouped: bool = False,
@@ -151,7 +190,7 @@ class Retriever:
         query = ranked.query
         others: Others = [()] * len(ranked.places)
         if self._grouped:
-            ranked, others = one_of_each(ranked, self._index, self._top)
+            ranked, others = group_parallels(ranked, self._index, self._top)
         hits = self._hits(ranked, self._reasons(ranked, collection), others)
         distinct = max(len(set(query.words(field))) for field in self._fields)
         return Answer(query, hits, self._unknown(query), max(0, distinct - MAX_WORDS))

@@ -1,15 +1,15 @@
 """The two stages without the hits: which candidates a query has, and how they are reranked."""
 
-from allusion_es.core.arrays import Floats
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats
+from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import PluginError, UsageError
-from allusion_es.core.latest import Latest
-from allusion_es.core.parameters import Settings
+from allusion_es.core.plugins import Settings
 from allusion_es.retrieval.fusion import reciprocal_rank_fusion
 from allusion_es.retrieval.generators import ALL, load_generator
 from allusion_es.retrieval.index import CandidateIndex
@@ -24,7 +24,7 @@ from allusion_es.retrieval.types import (
     AnalysedQuery,
     Field,
     Ranking,
-    Within,
+    SearchFilter,
 )
 
 
@@ -49,7 +49,7 @@ class Stages:
     candidates: int = 500
     reranker: str | None = "soft-cosine"
     settings: Settings = field(default_factory=dict)
-    within: Within = field(default_factory=Within)
+    within: SearchFilter = field(default_factory=SearchFilter)
     top: int = 10
     exact: int | None = None
 
@@ -116,7 +116,7 @@ class Ranker:
         self._generators = [load_generator(name) for name in stages.generators]
         self.reranker = load_reranker(stages.reranker, stages.settings) if stages.reranker else None
         self._field: Field = "lemma" if "lemma" in stages.fields else "token"
-        self._latest: Latest[Candidates] = Latest()
+        self._latest: IdentityCache[Candidates] = IdentityCache()
 
     def rank(self, queries: Sequence[AnalysedQuery], collection: Collection) -> Iterator[Ranked]:
         """The passages for each query, in the order of the queries.

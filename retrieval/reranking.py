@@ -1,6 +1,5 @@
 """What a reranker is, what it may know, and how it is found by name."""
 
-from allusion_es.core.arrays import Floats
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,14 +9,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats
+from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
-from allusion_es.core.latest import Latest
-from allusion_es.core.parameters import Settings, make_plugin
-from allusion_es.core.plugins import load_plugin
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.vectors import WordVectors
+from allusion_es.core.plugins import Settings, load_plugin, make_plugin
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import (
     FIELDS,
     AnalysedQuery,
@@ -78,8 +77,10 @@ class Collection:
         self._index = index
         self._memories = {} if memories is None else memories
         self._queries = queries if queries is not None and queries.queries > 1 else None
-        self._latest: dict[Field, Latest[TermStatistics]] = {f: Latest() for f in FIELDS}
-        self._arrays: Latest[NDArray[np.float32]] = Latest(len(FIELDS))
+        self._latest: dict[Field, IdentityCache[TermStatistics]] = {
+            f: IdentityCache() for f in FIELDS
+        }
+        self._arrays: IdentityCache[NDArray[np.float32]] = IdentityCache(len(FIELDS))
 
     @property
     def vectors(self) -> WordVectors | None:
@@ -107,7 +108,7 @@ class Collection:
     ) -> NDArray[np.float32]:
         """What `compute` gives, or what it gave a moment ago, to any reranker, for `objects`.
 
-        They are compared as `Latest` does, and must tell what is computed.
+        They are compared as `IdentityCache` does, and must tell what is computed.
         """
         return self._arrays.get(compute, *objects)
 

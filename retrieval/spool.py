@@ -1,6 +1,5 @@
 """Passages kept on disk between two readings, and the term statistics that the first gives."""
 
-from allusion_es.core.arrays import Integers
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -8,12 +7,12 @@ from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Integers
 from allusion_es.core.errors import InputError
 from allusion_es.core.processes import in_order
-from allusion_es.core.spilled import TemporaryFiles
-from allusion_es.language.analysis import Analyser, AnalysisSettings
+from allusion_es.core.temporary_files import TemporaryFiles
+from allusion_es.language.latin.analysis import Analyser, AnalysisSettings
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, analyse_passages
 from allusion_es.retrieval.types import FIELDS, Field
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import Settings
+from allusion_es.core.plugins import Settings
 from allusion_es.retrieval.analysed import analyse_query
-from allusion_es.retrieval.explain import first_stage_contributions
+from allusion_es.retrieval.explanations import first_stage_contributions
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
@@ -18,7 +18,7 @@ from allusion_es.retrieval.reranking import (
     QueryFrequencies,
     reranker_names,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, Within
+from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, SearchFilter
 
 _BATCH = 64
 
@@ -63,7 +63,7 @@ class Tracer:
         UsageError: A name is there twice, a number is out of bounds, or a parameter is unknown.
 
     Example:
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Gen.1.1": "In principio creavit Deus", "Ps.1.1": "Beatus vir"})
         >>> tracer = Tracer(index, rerankers=("jaccard", "tfidf"))
         >>> trace = next(tracer.traces([Query("creator in principio")], explain=1))
@@ -79,7 +79,7 @@ class Tracer:
         fields: Sequence[Field] = ("lemma",),
         candidates: int = 100,
         rerankers: Sequence[str] = (),
-        within: Within = Within(),  # noqa: B008 - frozen
+        within: SearchFilter = SearchFilter(),  # noqa: B008 - frozen
         settings: Settings = MappingProxyType({}),
     ) -> None:
         _check_names(generators, rerankers, settings)

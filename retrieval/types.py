@@ -1,6 +1,5 @@
 """What crosses the borders between index, reranker and report: frozen, and by passage id."""
 
-from allusion_es.core.arrays import Floats
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.analysis import Analysis
+from allusion_es.core.arrays import Floats
+from allusion_es.language.latin.analysis import Analysis
 
 Field = Literal["token", "lemma"]
 
@@ -57,7 +57,7 @@ class AnalysedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class SearchFilter:
     """Restricts a search to passages of these books, testaments and works.
 
     An empty set does not restrict. Books are OSIS codes, testaments `ot` or `nt`.
@@ -88,7 +88,7 @@ class SearchRequest:
     size: int
     words: Mapping[str, float] = dataclasses.field(default_factory=dict)
     vector: NDArray[np.float32] | None = None
-    within: Within = Within()
+    within: SearchFilter = SearchFilter()
 
     @property
     def direction(self) -> NDArray[np.float32] | None:

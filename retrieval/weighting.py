@@ -4,12 +4,11 @@ Lucene computes BM25 in single precision; the same precision is used here, so th
 and with them ties, come out as on Elasticsearch.
 """
 
-from allusion_es.core.arrays import Floats, Integers, Singles
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats, Integers, Singles
 
 
 def lucene_lengths(lengths: Integers) -> Integers:

@@ -1,20 +1,64 @@
 """What speaks for a segment of a text alluding to its passage, as numbers that can be weighed."""
 
-from allusion_es.core.arrays import Floats, Integers
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.word_parts import Word
-from allusion_es.scanning.alignment import Alignments
-from allusion_es.scanning.evidence import (
-    Texts,
-)
-from allusion_es.scanning.matches import Matches, find_matches
-from allusion_es.scanning.segments import Segments
+from allusion_es.core.arrays import Floats, Integers
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.scanning.evidence import Alignments, CandidateTexts
+from allusion_es.scanning.segments import Matches, Segments, find_matches
+
+# Words that are not the same but stand for each other, as citations of passages use them.
+
+
+CLOSE = 0.45
+"""Cosine from which words stand for each other."""
+
+SHARE = 0.7
+"""What such a word counts beside the same word, times the cosine."""
+
+_RARE = 2.5
+"""idf from which words are compared at all: function words are like each other and say little."""
+
+
+def alike(
+    analysis: Analysis, texts: CandidateTexts, weights: Floats, citations: CitationVectors
+) -> list[tuple[str, int, float]]:
+    """Lemmas of a text that stand for other lemmas of passages, as `find_matches` takes them.
+
+    Args:
+        analysis: The words of the text.
+        texts: The passages.
+        weights: idf of each word of the text, shape (words,).
+        citations: What gives words their vectors.
+    """
+    idf_of = dict(zip(analysis.lemmas, weights.tolist(), strict=True))
+    mine = [lemma for lemma, weight in idf_of.items() if weight > _RARE]
+    places = np.flatnonzero(texts.weights > _RARE)
+    theirs = [texts.lemmas.words[place] for place in places.tolist()]
+    if not mine or not theirs:
+        return []
+    cosines = _vectors(mine, citations) @ _vectors(theirs, citations).T
+    rows, columns = np.nonzero(cosines >= CLOSE)
+    return [
+        (mine[row], int(places[column]), SHARE * float(cosines[row, column]))
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+        if mine[row] != theirs[column]
+    ]
+
+
+def _vectors(
+    lemmas: list[str], citations: CitationVectors
+) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    vectors = citations.known_word_vectors([(lemma, lemma) for lemma in lemmas])
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return np.asarray(units)
+
 
 CONTEXT = 10
 """Words before and after a segment that say what it speaks of."""
@@ -27,7 +71,7 @@ NAMES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MeasuredSegments:
     """Segments and all that is known of them.
 
     Attributes:
@@ -47,7 +91,7 @@ class Found:
     starts: Integers
 
 
-def equal_forms(analysis: Analysis, texts: Texts, matches: Matches) -> NDArray[np.bool_]:
+def equal_forms(analysis: Analysis, texts: CandidateTexts, matches: Matches) -> NDArray[np.bool_]:
     """Which matches are words whose form the passage has as well, shape (matches,)."""
     size = max(len(analysis.tokens), 1)
     forms = find_matches(analysis.tokens, texts.tokens)
@@ -58,9 +102,9 @@ def equal_forms(analysis: Analysis, texts: Texts, matches: Matches) -> NDArray[n
 
 
 def measure(
-    found: Found,
+    found: MeasuredSegments,
     analysis: Analysis,
-    texts: Texts,
+    texts: CandidateTexts,
     weights: Floats,
     citations: CitationVectors | None,
 ) -> Floats:
@@ -131,7 +175,7 @@ def best_rival(segments: Segments, values: Floats, words: int) -> Floats:
 
 
 def _cosines(
-    segments: Segments, analysis: Analysis, texts: Texts, citations: CitationVectors | None
+    segments: Segments, analysis: Analysis, texts: CandidateTexts, citations: CitationVectors | None
 ) -> tuple[Floats, Floats]:
     """Cosines of the segments and of their contexts with their passages."""
     if citations is None or not len(segments):
@@ -150,7 +194,7 @@ def _cosines(
     return cosine, context
 
 
-def _words(texts: Texts, number: int) -> list[Word]:
+def _words(texts: CandidateTexts, number: int) -> list[Word]:
     return list(zip(texts.tokens.text(number), texts.lemmas.text(number), strict=True))
 
 

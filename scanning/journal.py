@@ -11,8 +11,7 @@ from allusion_es.core.code import code_hash
 from allusion_es.core.errors import StorageError
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.source import SourceText
-from allusion_es.scanning.model import calibration_hash
-from allusion_es.scanning.options import ScanOptions
+from allusion_es.scanning.model import ScanOptions, calibration_hash
 
 SUFFIX = ".scan"
 """How the names of journals end."""

@@ -1,23 +1,88 @@
 """Reading a stretch of text: its segments, the passages they may allude to, and the features."""
 
-from allusion_es.core.arrays import Floats
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.core.arrays import Floats
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.retrieval.generators import searched_words
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import (
-    Within,
-)
+from allusion_es.retrieval.types import FIELDS, SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import idf
-from allusion_es.scanning.candidates import candidates, read_texts
-from allusion_es.scanning.evidence import PRICE, Texts, damped, ordered
-from allusion_es.scanning.features import Found, equal_forms, measure, rivalry
-from allusion_es.scanning.likeness import alike
-from allusion_es.scanning.matches import find_matches
-from allusion_es.scanning.segments import Segments, find_segments
+from allusion_es.scanning.evidence import PRICE, CandidateTexts, damped, ordered
+from allusion_es.scanning.features import MeasuredSegments, alike, equal_forms, measure, rivalry
+from allusion_es.scanning.segments import Segments, find_matches, find_segments
+
+# Which passages the words of a block may allude to at all: the first stage of a scan.
+
+
+WINDOW = 20
+"""Words of a window."""
+
+STEP = 10
+"""Words from the start of one window to that of the next."""
+
+EACH = 30
+"""Passages that a window proposes by its lemmas, and by its citation vector."""
+
+
+def windows(words: int, size: int = WINDOW, step: int = STEP) -> Iterator[tuple[int, int]]:
+    """First word and end (exclusive) of windows that together hold all words.
+
+    Example:
+        >>> list(windows(45))
+        [(0, 20), (10, 30), (20, 40), (25, 45)]
+    """
+    last = max(words - size, 0)
+    for start in range(0, last, step):
+        yield start, start + size
+    if words:
+        yield last, words
+
+
+def candidates(
+    index: CandidateIndex,
+    analysis: Analysis,
+    within: SearchFilter,
+    citations: CitationVectors | None,
+    *,
+    fast: bool = False,
+) -> tuple[str, ...]:
+    """Ids of the passages that the windows of a text propose, sorted.
+
+    Args:
+        index: Where to look.
+        analysis: The words of the text.
+        within: Which passages may be proposed.
+        citations: What gives windows vectors; without them only lemmas propose.
+        fast: Windows do not overlap.
+    """
+    step = WINDOW if fast else STEP
+    found = list(windows(len(analysis.tokens), step=step))
+    requests = []
+    for start, end in found:
+        words = searched_words(analysis.lemmas[start:end], index, "lemma")
+        requests.append(SearchRequest("bm25", "lemma", EACH, words=words, within=within))
+    if citations is not None:
+        words_of = list(zip(analysis.tokens, analysis.lemmas, strict=True))
+        vectors = citations.text_vectors([words_of[start:end] for start, end in found])
+        requests += [
+            SearchRequest("citations", "lemma", EACH, vector=vector, within=within)
+            for vector in vectors
+            if vector.any()
+        ]
+    return tuple(sorted({each for ranking in index.search(requests) for each in ranking.ids}))
+
+
+def read_texts(index: CandidateIndex, ids: tuple[str, ...]) -> CandidateTexts:
+    """The words of passages and their weights."""
+    tokens, lemmas = (index.texts(field, ids) for field in FIELDS)
+    known = index.statistics("lemma", lemmas.words)
+    return CandidateTexts(ids, tokens, lemmas, idf(known.df, known.passages))
+
 
 LEAST = 6.0
 """Score of a segment worth looking at; below it lie a word or two that anybody uses."""
@@ -42,8 +107,8 @@ class Reading:
     """
 
     analysis: Analysis
-    texts: Texts
-    found: Found
+    texts: CandidateTexts
+    found: MeasuredSegments
     features: Floats
     weights: Floats
 
@@ -51,7 +116,7 @@ class Reading:
 def read(
     index: CandidateIndex,
     analysis: Analysis,
-    within: Within,
+    within: SearchFilter,
     citations: CitationVectors | None,
     *,
     fast: bool = False,
@@ -76,7 +141,7 @@ def read(
     segments = _promising(segments, len(analysis.tokens), FAST_LEAST if fast else LEAST)
     alignments, starts = ordered(analysis, texts, segments)
     forms = equal_forms(analysis, texts, matches)
-    found = Found(segments, matches, worth, forms, alignments, starts)
+    found = MeasuredSegments(segments, matches, worth, forms, alignments, starts)
     features = measure(found, analysis, texts, weights, citations)
     return Reading(analysis, texts, found, features, weights)
 

@@ -1,8 +1,11 @@
 """The search page and its JSON API: what their server answers."""
 
+import inspect
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -16,17 +19,103 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from allusion_es.core import errors
-from allusion_es.core.errors import AllusionError
-from allusion_es.serve.asked import query_asked, scan_asked
+from allusion_es.core.errors import AllusionError, PluginError
+from allusion_es.core.plugins import load_plugin, parameters_of, plugins
+from allusion_es.reports.page import filled, findings_part, page_script, page_style
+from allusion_es.retrieval import generators, reranking
+from allusion_es.retrieval.defaults import STAGES
+from allusion_es.scanning.model import MODELS, calibration
 from allusion_es.serve.downloads import download
-from allusion_es.serve.indexes import IndexPlace, Shelf, index_details
-from allusion_es.serve.jobs import Job, Jobs, Work
-from allusion_es.serve.methods import method_rows
-from allusion_es.serve.page import page_file
+from allusion_es.serve.index_pool import IndexPool, IndexSource, index_details
+from allusion_es.serve.jobs import Jobs, SearchJob, Work
+from allusion_es.serve.requests import read_query_request, read_scan_request
 from allusion_es.serve.stream import JobStream, report_id
-from allusion_es.serve.texts import LARGEST_TEXT, StoredText, Texts
+from allusion_es.serve.texts import LARGEST_TEXT, StoredText, TextStore
 from allusion_es.serve.work import Scan, query_work, scan_work
 from allusion_es.web.guard import Guard, RefusedError, bounded_body, json_record
+
+# The methods that there are, with what people should know of each.
+
+
+@cache
+def method_rows() -> dict[str, Any]:
+    """First stages and rerankers: name, description, parameters with their defaults.
+
+    Of scans: what each of their models does at which threshold, as it was measured.
+
+    Example:
+        >>> [row["name"] for row in method_rows()["first_stages"]][:2]
+        ['all', 'bm25']
+    """
+    stages = _rows(generators.GROUP)
+    several = [
+        {"name": name, "description": f"{', '.join(parts)}, fused by reciprocal rank."}
+        for name, parts in STAGES.items()
+    ]
+    return {
+        "first_stages": [*stages, *several],
+        "rerankers": [
+            {"name": "none", "description": "The order of the first stage."},
+            *_rows(reranking.GROUP),
+        ],
+        "scans": [_scan_row(name) for name in MODELS],
+    }
+
+
+def _scan_row(name: str) -> dict[str, Any]:
+    model = calibration(name)
+    return {
+        "name": name,
+        "threshold": model.threshold,
+        "measured": [asdict(point) for point in model.points],
+    }
+
+
+def _rows(group: str) -> list[dict[str, Any]]:
+    rows = []
+    for name in plugins(group):
+        try:
+            plugin = load_plugin(group, name)
+        except PluginError:
+            continue  # what cannot be loaded cannot be chosen; a search that names it says why
+        described = (inspect.getdoc(plugin) or "").partition("\n\n")[0]
+        rows.append(
+            {
+                "name": name,
+                "description": " ".join(described.split()),
+                "parameters": {p.name: p.default for p in parameters_of(plugin)},
+                "parts": bool(getattr(plugin, "composite", False)),
+            }
+        )
+    return rows
+
+
+# The search page's files: its own, and those of the report that it fills.
+
+
+def page_file(name: str) -> tuple[bytes, str] | None:
+    """A file of the page and its media type, or None where there is none of that name.
+
+    Example:
+        >>> data, media = page_file("")
+        >>> media, b"<form" in data, page_file("../app.py")
+        ('text/html', True, None)
+    """
+    match name:
+        case "":
+            return filled(_own("search.html"), {"findings": findings_part()}).encode(), "text/html"
+        case "search.css":
+            return f"{page_style()}\n{_own('search.css')}".encode(), "text/css"
+        case "report.js":
+            return page_script("report").encode(), "text/javascript"
+        case "search.js":
+            return _own("search.js").encode(), "text/javascript"
+    return None
+
+
+def _own(name: str) -> str:
+    return (files(__package__) / "pages" / name).read_text(encoding="utf-8")
+
 
 LARGEST_REQUEST = 4 * 2**20
 """Most bytes of a request to search, with the text that it may bring."""
@@ -57,7 +146,7 @@ class Served:
         jobs: The searches; close them when the server ends.
     """
 
-    place: IndexPlace
+    place: IndexSource
     index: str
     folder: Path
     scan: Scan
@@ -93,8 +182,8 @@ def application(served: Served) -> ASGIApp:
 class _Api:
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._shelf = Shelf(served.place)
-        self._texts = Texts(served.folder)
+        self._shelf = IndexPool(served.place)
+        self._texts = TextStore(served.folder)
         self._jobs = served.jobs
 
     def indexes(self, request: Request) -> Response:
@@ -115,19 +204,19 @@ class _Api:
 
     async def query(self, request: Request) -> JobStream:
         record = await json_record(request, LARGEST_REQUEST)
-        asked = query_asked(self._with_text(record), self._served.index)
+        asked = read_query_request(self._with_text(record), self._served.index)
         key = report_id(asked)
 
-        def start() -> Job:
+        def start() -> SearchJob:
             return self._start(request, "query", query_work(asked), asked.where.index)
 
         return await self._streamed(start, asked.where.view, key)
 
     async def scan(self, request: Request) -> JobStream:
         record = await json_record(request, LARGEST_REQUEST)
-        asked = scan_asked(record, self._served.index)
+        asked = read_scan_request(record, self._served.index)
 
-        def start() -> Job:
+        def start() -> SearchJob:
             text = self._text(asked.text_id, asked.text)
             work = scan_work(asked, text, self._served.scan)
             return self._start(request, "scan", work, asked.where.index, text)
@@ -158,13 +247,13 @@ class _Api:
         work: Work,
         index: str,
         text: StoredText | None = None,
-    ) -> Job:
+    ) -> SearchJob:
         client = request.headers.get("allusion-client", "")
         if len(client) > _LONGEST_CLIENT:
             raise RefusedError(400, f"Allusion-Client: at most {_LONGEST_CLIENT} characters")
         return self._jobs.start(client, kind, work, lambda: self._shelf.lend(index), text)
 
-    async def _streamed(self, start: Callable[[], Job], view: str, key: str) -> JobStream:
+    async def _streamed(self, start: Callable[[], SearchJob], view: str, key: str) -> JobStream:
         """A search's growing answer; what is wrong with it from the beginning is said instead."""
         job = await run_in_threadpool(start)
         await run_in_threadpool(job.wait_begun)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from allusion_es.corpora.finding_table import table_lines
 from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.source import SourceText
-from allusion_es.corpora.tei_write import inline_markup, with_insertions
+from allusion_es.corpora.tei.write import inline_markup, with_insertions
 from allusion_es.corpora.web_annotation import annotation_lines
-from allusion_es.reports.answer_lines import tsv_header
+from allusion_es.reports.answers import tsv_header
 from allusion_es.reports.finding import ReportMeta
 from allusion_es.reports.report import write_report
-from allusion_es.serve.jobs import Found, Job
+from allusion_es.serve.jobs import JobItem, SearchJob
 from allusion_es.web.guard import RefusedError
 
 _BOM = "\ufeff"
@@ -34,11 +34,11 @@ class Download:
     data: bytes
 
 
-def formats_of(job: Job) -> list[str]:
+def formats_of(job: SearchJob) -> list[str]:
     """The formats that there are of a search's results.
 
     Example:
-        >>> formats_of(Job("1", "anna", "query"))
+        >>> formats_of(SearchJob("1", "anna", "query"))
         ['html', 'tsv', 'json']
     """
     formats = ["html", "tsv", "json"]
@@ -49,7 +49,7 @@ def formats_of(job: Job) -> list[str]:
     return formats
 
 
-def download(job: Job, format: str) -> Download:
+def download(job: SearchJob, format: str) -> Download:
     """What a search has found so far, in one of `formats_of`.
 
     Raises:
@@ -57,7 +57,7 @@ def download(job: Job, format: str) -> Download:
         AllusionError: The file that was read is not there any more.
 
     Example:
-        >>> download(Job("1", "anna", "query"), "json")
+        >>> download(SearchJob("1", "anna", "query"), "json")
         Download(name='allusions.jsonl', media='application/jsonl', data=b'')
     """
     if format not in formats_of(job):
@@ -69,7 +69,7 @@ def download(job: Job, format: str) -> Download:
     return Download(f"{stem}{mark}.{suffix}", media, make(job, found))
 
 
-def report_meta(job: Job) -> ReportMeta:
+def report_meta(job: SearchJob) -> ReportMeta:
     """What a report of a search says of itself; also whether it went through."""
     if job.status == "done":
         return job.meta
@@ -77,32 +77,32 @@ def report_meta(job: Job) -> ReportMeta:
     return replace(job.meta, notes=(told, *job.meta.notes))
 
 
-def _html(job: Job, found: list[Found]) -> bytes:
+def _html(job: SearchJob, found: list[JobItem]) -> bytes:
     stream = io.StringIO()
     write_report(stream, [each.shown for each in found], report_meta(job))
     return stream.getvalue().encode()
 
 
-def _json(job: Job, found: list[Found]) -> bytes:
+def _json(job: SearchJob, found: list[JobItem]) -> bytes:
     return _lines(each.json for each in found)
 
 
-def _tsv(job: Job, found: list[Found]) -> bytes:
+def _tsv(job: SearchJob, found: list[JobItem]) -> bytes:
     if job.text is None:
         return _lines([tsv_header(), *(line for each in found for line in each.table)])
     return _BOM.encode() + _lines(table_lines(*_scanned(job, found)))
 
 
-def _tei(job: Job, found: list[Found]) -> bytes:
+def _tei(job: SearchJob, found: list[JobItem]) -> bytes:
     source, findings = _scanned(job, found)
     return b"".join(with_insertions(source, inline_markup(source, findings)))
 
 
-def _annotations(job: Job, found: list[Found]) -> bytes:
+def _annotations(job: SearchJob, found: list[JobItem]) -> bytes:
     return _lines(annotation_lines(*_scanned(job, found)))
 
 
-def _scanned(job: Job, found: list[Found]) -> tuple[SourceText, Iterator[Finding]]:
+def _scanned(job: SearchJob, found: list[JobItem]) -> tuple[SourceText, Iterator[Finding]]:
     assert job.text is not None
     return job.text.source, (each.finding for each in found if each.finding is not None)
 
@@ -111,7 +111,7 @@ def _lines(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-_FORMATS: dict[str, tuple[str, str, Callable[[Job, list[Found]], bytes]]] = {
+_FORMATS: dict[str, tuple[str, str, Callable[[SearchJob, list[JobItem]], bytes]]] = {
     "html": ("html", "text/html", _html),
     "tsv": ("tsv", "text/tab-separated-values", _tsv),
     "json": ("jsonl", "application/jsonl", _json),

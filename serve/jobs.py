@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from allusion_es.core.errors import AllusionError
 from allusion_es.corpora import findings as scans
-from allusion_es.reports.finding import Finding, ReportMeta
+from allusion_es.reports.finding import ReportFinding, ReportMeta
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.serve.texts import StoredText
 from allusion_es.web.guard import RefusedError
@@ -28,7 +28,7 @@ LARGEST_JOB = 32 * 2**20
 KEPT_SECONDS = 3600.0
 """How long a finished search is remembered after it was last asked for."""
 
-_LOOK_SECONDS = 0.01
+_POLL_SECONDS = 0.01
 _FIRST_SECONDS = 0.5
 
 _KEPT = 12
@@ -38,7 +38,7 @@ Status = Literal["starting", "running", "done", "stopped", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JobItem:
     """Something that a search has found.
 
     Attributes:
@@ -49,13 +49,13 @@ class Found:
     """
 
     json: str
-    shown: Finding
+    shown: ReportFinding
     table: tuple[str, ...] = ()
     finding: scans.Finding | None = None
 
 
 @dataclass(slots=True)
-class Job:
+class SearchJob:
     """A search: one thread adds to it, others look.
 
     Attributes:
@@ -78,7 +78,7 @@ class Job:
     meta: ReportMeta = field(default_factory=ReportMeta)
     status: Status = "starting"
     progress: float = 0.0
-    found: list[Found] = field(default_factory=list)
+    found: list[JobItem] = field(default_factory=list)
     failure: Exception | None = None
     seen: float = field(default_factory=time.monotonic)
     characters: int = 0
@@ -102,7 +102,7 @@ class Job:
     def wait_begun(self) -> None:
         """Wait until it has begun, and a moment longer for the first that it finds."""
         while self.status == "starting":
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         self._first.wait(_FIRST_SECONDS)
 
     def finish(self, status: Status, failure: Exception | None = None) -> None:
@@ -112,7 +112,7 @@ class Job:
         self.status = status
         self._first.set()
 
-    def add(self, found: Found) -> None:
+    def add(self, found: JobItem) -> None:
         """Keep what was found.
 
         Raises:
@@ -141,7 +141,7 @@ class Job:
         return {**row, "error": str(self.failure)} if self.failure else row
 
 
-Work = Callable[[Job, CandidateIndex], Iterator[Found]]
+Work = Callable[[SearchJob, CandidateIndex], Iterator[JobItem]]
 """Sets a job's `meta`, and finds; checks what it is given before the first step."""
 
 Lend = Callable[[], AbstractContextManager[CandidateIndex]]
@@ -155,9 +155,9 @@ class Jobs:
 
     Example:
         >>> from contextlib import nullcontext
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> def work(job, index):
-        ...     return iter([Found("{}", Finding("1", "vir"))])
+        ...     return iter([JobItem("{}", ReportFinding("1", "vir"))])
         >>> jobs, index = Jobs(), index_texts({"Ps.1.1": "Beatus vir"})
         >>> job = jobs.start("anna", "query", work, lambda: nullcontext(index))
         >>> while job.is_running:
@@ -167,7 +167,7 @@ class Jobs:
     """
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, SearchJob] = {}
         self._lock = threading.Lock()
         self.closed = False
 
@@ -178,7 +178,7 @@ class Jobs:
         work: Work,
         lend: Lend,
         text: StoredText | None = None,
-    ) -> Job:
+    ) -> SearchJob:
         """Start a search in a thread of its own.
 
         Raises:
@@ -195,13 +195,13 @@ class Jobs:
                 raise RefusedError(
                     429, f"{len(running)} searches go on already; try again when one is done"
                 )
-            job = Job(secrets.token_hex(8), client, kind, text)
+            job = SearchJob(secrets.token_hex(8), client, kind, text)
             self._jobs[job.id] = job
         # A daemon, so that a long search does not hold up the end of the server.
         threading.Thread(target=_run, args=(job, work, lend), daemon=True).start()
         return job
 
-    def get(self, identifier: str) -> Job:
+    def get(self, identifier: str) -> SearchJob:
         """The job of an id.
 
         Raises:
@@ -235,7 +235,7 @@ class Jobs:
                 characters -= job.characters
 
 
-def _run(job: Job, work: Work, lend: Lend) -> None:
+def _run(job: SearchJob, work: Work, lend: Lend) -> None:
     try:
         with lend() as index:
             steps = work(job, index)

@@ -10,9 +10,9 @@ from starlette.types import Receive, Scope, Send
 
 from allusion_es.reports.report import ReportRows, meta_row
 from allusion_es.serve.downloads import formats_of, report_meta
-from allusion_es.serve.jobs import Job, Jobs
+from allusion_es.serve.jobs import Jobs, SearchJob
 
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 _PROGRESS_SECONDS = 0.5
 
 
@@ -29,7 +29,7 @@ class JobStream:
         report_id: What readers' marks go by, in the view `report`.
     """
 
-    def __init__(self, job: Job, jobs: Jobs, view: str, report_id: str = "") -> None:
+    def __init__(self, job: SearchJob, jobs: Jobs, view: str, report_id: str = "") -> None:
         self._job, self._jobs = job, jobs
         self._lines = _ReportLines(job, report_id) if view == "report" else _PlainLines(job)
 
@@ -66,7 +66,7 @@ class JobStream:
             if self._jobs.closed:
                 await send({"type": "http.response.body", "body": b""})
                 return
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -77,7 +77,7 @@ class JobStream:
 class _PlainLines:
     """The command line's objects, one a line."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SearchJob) -> None:
         self._job, self._sent = job, 0
 
     def new(self, is_time: bool) -> Iterator[str | dict[str, Any]]:
@@ -89,7 +89,7 @@ class _PlainLines:
 class _ReportLines:
     """Parts of a report, and how far the search is."""
 
-    def __init__(self, job: Job, report_id: str) -> None:
+    def __init__(self, job: SearchJob, report_id: str) -> None:
         self._job, self._id = job, report_id
         self._sent = 0
         self._rows = ReportRows()

@@ -33,7 +33,7 @@ class StoredText:
     source: SourceText
 
 
-class Texts:
+class TextStore:
     """Keeps the last few texts.
 
     Args:
@@ -42,7 +42,7 @@ class Texts:
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     texts = Texts(Path(folder))
+        ...     texts = TextStore(Path(folder))
         ...     text = texts.add("a1", "../sermo.txt", b"Gustate et videte.")
         ...     texts.get("a1") is text, text.source.path.name, text.source.title
         (True, 'sermo.txt', 'sermo')

@@ -6,18 +6,16 @@ from typing import Protocol
 
 from allusion_es.corpora.findings import Finding, json_line
 from allusion_es.corpora.source import SourceText
-from allusion_es.reports.answer_lines import answer_json, answer_tsv
-from allusion_es.reports.answers import findings_of
+from allusion_es.reports.answers import answer_json, answer_tsv, findings_of
 from allusion_es.reports.finding import ReportMeta
 from allusion_es.reports.scanned import scan_meta, scanned_findings
-from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of
+from allusion_es.retrieval.defaults import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import Answer, Retriever, index_analyser
-from allusion_es.scanning.blocks import cut
-from allusion_es.scanning.options import ScanOptions
-from allusion_es.scanning.scanner import Scanner, seamless
-from allusion_es.serve.asked import QueryAsked, ScanAsked
-from allusion_es.serve.jobs import Found, Job, Work
+from allusion_es.scanning.model import ScanOptions
+from allusion_es.scanning.scanner import Scanner, cut, seamless
+from allusion_es.serve.jobs import JobItem, SearchJob, Work
+from allusion_es.serve.requests import QueryRequest, ScanRequest
 from allusion_es.serve.texts import StoredText
 
 
@@ -28,7 +26,7 @@ class Scan(Protocol):
         self,
         source: SourceText,
         index: CandidateIndex,
-        asked: ScanAsked,
+        asked: ScanRequest,
         stop: Callable[[], bool],
         progress: Callable[[float], None],
     ) -> Iterator[Finding]:
@@ -39,7 +37,7 @@ class Scan(Protocol):
 def scan_text(
     source: SourceText,
     index: CandidateIndex,
-    asked: ScanAsked,
+    asked: ScanRequest,
     stop: Callable[[], bool],
     progress: Callable[[float], None],
 ) -> Iterator[Finding]:
@@ -55,10 +53,10 @@ def scan_text(
     return seamless(by_block())
 
 
-def query_work(asked: QueryAsked) -> Work:
+def query_work(asked: QueryRequest) -> Work:
     """The work of answering queries."""
 
-    def work(job: Job, index: CandidateIndex) -> Iterator[Found]:
+    def work(job: SearchJob, index: CandidateIndex) -> Iterator[JobItem]:
         reranker = None if asked.rerank == "none" else asked.rerank
         retriever = Retriever(
             index,
@@ -80,8 +78,8 @@ def query_work(asked: QueryAsked) -> Work:
 
 
 def _answers(
-    job: Job, index: CandidateIndex, retriever: Retriever, asked: QueryAsked, method: str
-) -> Iterator[Found]:
+    job: SearchJob, index: CandidateIndex, retriever: Retriever, asked: QueryRequest, method: str
+) -> Iterator[JobItem]:
     last: list[Answer] = []
 
     def remembered() -> Iterator[Answer]:
@@ -94,7 +92,7 @@ def _answers(
         job.meta = replace(job.meta, notes=(*retriever.notes, *_cut(last[0], job.meta.notes)))
         job.progress = number / len(asked.queries)
         answer = last[0] if asked.explain else _without_reasons(last[0])
-        yield Found(answer_json(answer), finding, tuple(answer_tsv(answer)))
+        yield JobItem(answer_json(answer), finding, tuple(answer_tsv(answer)))
 
 
 def _cut(answer: Answer, known: tuple[str, ...]) -> list[str]:
@@ -112,11 +110,11 @@ def _without_reasons(answer: Answer) -> Answer:
     return replace(answer, hits=tuple(replace(hit, contributions=()) for hit in answer.hits))
 
 
-def scan_work(asked: ScanAsked, text: StoredText, scan: Scan) -> Work:
+def scan_work(asked: ScanRequest, text: StoredText, scan: Scan) -> Work:
     """The work of reading a text."""
     source = text.source
 
-    def work(job: Job, index: CandidateIndex) -> Iterator[Found]:
+    def work(job: SearchJob, index: CandidateIndex) -> Iterator[JobItem]:
         method = "Scan, fast" if asked.fast else "Scan"
         if asked.threshold is not None:
             method = f"{method}, probability from {asked.threshold:g}"
@@ -136,7 +134,7 @@ def _scanned(
     index: CandidateIndex,
     findings: Iterator[Finding],
     progress: Callable[[float], None],
-) -> Iterator[Found]:
+) -> Iterator[JobItem]:
     last: list[Finding] = []
 
     def remembered() -> Iterator[Finding]:
@@ -147,4 +145,4 @@ def _scanned(
     for shown in scanned_findings(source, remembered(), index, index_analyser(index)):
         finding = last[0]
         progress(finding.end / len(source.text))
-        yield Found(json_line(source, finding), shown, finding=finding)
+        yield JobItem(json_line(source, finding), shown, finding=finding)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import settings
 
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
+from allusion_es.corpora.bible.vulgate import read_vulgate
 from allusion_es.corpora.packages import DATA_FILES, VULGATE, fetch
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.vulgate import read_vulgate
-from allusion_es.retrieval.library import VULGATE_NAME, Library
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import VULGATE_NAME, Library
 
 # The same examples every time; `HYPOTHESIS_PROFILE=random` looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)

@@ -17,11 +17,11 @@ from allusion_es.core.errors import IndexMissingError
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import SourceText
+from allusion_es.local.library import BuildOptions, Library
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.library import BuildOptions, Library
 from allusion_es.serve.app import Served, application
-from allusion_es.serve.asked import ScanAsked
-from allusion_es.serve.indexes import IndexRow
+from allusion_es.serve.index_pool import IndexRow
+from allusion_es.serve.requests import ScanRequest
 from allusion_es.web.server import listen
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -49,7 +49,7 @@ BREAK = "frange"
 def stand_in(
     source: SourceText,
     index: CandidateIndex,
-    asked: ScanAsked,
+    asked: ScanRequest,
     stop: Callable[[], bool],
     progress: Callable[[float], None],
 ) -> Iterator[Finding]:

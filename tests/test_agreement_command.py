@@ -112,7 +112,7 @@ def test_the_tools_own_store(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     from allusion_es.annotation.marks import Mark
     from allusion_es.annotation.store import Store
     from allusion_es.annotation.tasks import instance_of
-    from allusion_es.evaluation.gold import GoldLink
+    from allusion_es.evaluation.gold.link import GoldLink
     from allusion_es.retrieval.types import Query
 
     text = "Supereminet omni scientiae dilectio illa"

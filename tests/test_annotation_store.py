@@ -25,7 +25,7 @@ from allusion_es.annotation.store import Store, spans
 from allusion_es.annotation.store_file import is_store
 from allusion_es.annotation.tasks import instance_of
 from allusion_es.core.errors import InputError, StorageError
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.retrieval.types import Query
 
 

@@ -16,9 +16,9 @@ from allusion_es.annotation.split import check_annotator, split
 from allusion_es.annotation.store import Store
 from allusion_es.annotation.tasks import annotated_link, instance_of
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.language.tokenise import printed_words
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.latin.tokenise import printed_words
 from allusion_es.retrieval.types import Query
 
 PAPER = GoldLink(

@@ -18,28 +18,33 @@ from allusion_es.core.errors import (
     SettingsMismatchError,
     UsageError,
 )
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_file import CitationTable, save_citation_vectors, to_bytes
-from allusion_es.language.citation_vectors import CitationVectors, unit
-from allusion_es.language.word_parts import Word, lemma_key, token_key
-from allusion_es.learning.prune import prune, row_uses
-from allusion_es.learning.train import Training, train
+from allusion_es.language.citations.vectors import (
+    CitationTable,
+    CitationVectors,
+    save_citation_vectors,
+    to_bytes,
+    unit,
+)
+from allusion_es.language.citations.word_parts import Word, lemma_key, token_key
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.learning.learn import prune, row_uses
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.citation_cosine import CitationCosine
 from allusion_es.rerankers.trial import trial
 from allusion_es.retrieval.byte_vectors import ByteVectors
 from allusion_es.retrieval.generators import Citations
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.models import Models
 from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.types import Query, Within
+from allusion_es.retrieval.types import Query, SearchFilter
 
 TEXTS = {
     f"p.{number}": f"{name} magnum est et bonum {other}"
     for number, (name, other) in enumerate(zip(NAMES, reversed(NAMES), strict=True))
 }
 VERSES = collection()
-TRAINED = train(code_links(120), VERSES, None, Training(dimension=16, batch=32))
+TRAINED = train(code_links(120), VERSES, None, CitationTraining(dimension=16, batch=32))
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +233,6 @@ def test_without_citation_vectors_all_else_works() -> None:
     assert plain.citations is None
     assert Retriever(plain, reranker=None).answer("rex").hits
     with pytest.raises(UsageError, match="no citation vectors, which citations needs"):
-        Citations().rank([], plain, "lemma", 10, Within())
+        Citations().rank([], plain, "lemma", 10, SearchFilter())
     with pytest.raises(UsageError, match="no citation vectors, which citation-cosine needs"):
         trial(CitationCosine(), "rex", ["rex"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.local.index import LocalIndex
 
 TASTE = "gustate et videte quoniam suavis est Dominus"
 PAPER = "sed dilectio illa supereminet omni scientiae"

@@ -12,9 +12,9 @@ import pytest
 
 from allusion_es.cli import embeddings
 from allusion_es.core.errors import AllusionError, InputError, UsageError
-from allusion_es.language.file_vectors import NgramVectors, TableVectors
-from allusion_es.language.vector_files import read_vectors, save_vectors
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.language.vectors.files import read_vectors, save_vectors
+from allusion_es.language.vectors.tables import NgramVectors, TableVectors
+from allusion_es.local.index import LocalIndex
 
 Invoke = Callable[..., tuple[str, str]]
 

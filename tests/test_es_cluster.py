@@ -23,7 +23,7 @@ from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import open_index
 from allusion_es.es.partial import Partial
-from allusion_es.language.analysis import Analyser, Analysis
+from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.types import Ranking, SearchRequest

@@ -26,9 +26,9 @@ from allusion_es.core.errors import (
 from allusion_es.es import connection, readiness
 from allusion_es.es.bulk import index_documents
 from allusion_es.es.connection import Server
-from allusion_es.es.failures import RequestTooLargeError
+from allusion_es.es.errors import RequestTooLargeError
 from allusion_es.es.partial import Shortfall, find_shortfall
-from allusion_es.es.passing import is_passing
+from allusion_es.es.transient import is_transient
 
 SECRET = "geheim-4711"
 ELASTIC = {"X-elastic-product": "Elasticsearch", "Content-Type": "application/json"}
@@ -292,7 +292,7 @@ def test_what_a_node_that_left_was_to_give_is_asked_for_again(broken: dict[str, 
     ],
 )
 def test_nothing_else_is_passing(answer: object) -> None:
-    assert not is_passing(answer)
+    assert not is_transient(answer)
 
 
 def test_searches_that_did_not_reach_the_whole_index() -> None:

@@ -19,20 +19,20 @@ from allusion_es.core.errors import (
     VerseError,
 )
 from allusion_es.corpora.passage import Passage
-from allusion_es.es import build, lookups, switching
+from allusion_es.es import alias_swap, build, requests
 from allusion_es.es.build import build_es_index
 from allusion_es.es.bulk import index_documents
 from allusion_es.es.catalogue import IndexSummary, delete_index, list_indices
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
 from allusion_es.es.meta import KEY
-from allusion_es.language.analysis import Analysis, AnalysisSettings
+from allusion_es.language.latin.analysis import Analysis, AnalysisSettings
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import CandidateIndex, IndexSettings
-from allusion_es.retrieval.types import SearchRequest, Within
+from allusion_es.retrieval.types import SearchFilter, SearchRequest
 
 SETTINGS = IndexSettings(AnalysisSettings())
-ANYWHERE = Within()
+ANYWHERE = SearchFilter()
 WITH_VECTORS = IndexSettings(AnalysisSettings(), "little")
 
 
@@ -52,7 +52,7 @@ TEXTS = [
 ]
 
 
-def words(server: Server, *asked: str, within: Within = ANYWHERE) -> tuple[str, ...]:
+def words(server: Server, *asked: str, within: SearchFilter = ANYWHERE) -> tuple[str, ...]:
     """Ids that BM25 finds for some tokens in the index `little`."""
     request = SearchRequest("bm25", "token", 10, dict.fromkeys(asked, 1), within=within)
     return open_index(server, "little").search([request])[0].ids
@@ -133,19 +133,19 @@ def test_statistics_are_asked_for_once(
 
 def test_filters(server: Server, index: ElasticsearchIndex) -> None:
     ask = ("in", "deus", "gustate")
-    assert words(server, *ask, within=Within(books=frozenset({"Gen"}))) == ("Gen.1.1",)
-    assert set(words(server, *ask, within=Within(testaments=frozenset({"nt"})))) == {
+    assert words(server, *ask, within=SearchFilter(books=frozenset({"Gen"}))) == ("Gen.1.1",)
+    assert set(words(server, *ask, within=SearchFilter(testaments=frozenset({"nt"})))) == {
         "John.1.1",
         "John.1.2",
     }
-    assert words(server, *ask, within=Within(works=frozenset({"V"}))) == ("Gen.1.1",)
-    both = Within(books=frozenset({"Gen", "Ps"}), testaments=frozenset({"ot"}))
+    assert words(server, *ask, within=SearchFilter(works=frozenset({"V"}))) == ("Gen.1.1",)
+    both = SearchFilter(books=frozenset({"Gen", "Ps"}), testaments=frozenset({"ot"}))
     assert set(words(server, *ask, within=both)) == {"Gen.1.1", "Ps.33.9"}
-    assert words(server, *ask, within=Within(books=frozenset({"Apc"}))) == ()
+    assert words(server, *ask, within=SearchFilter(books=frozenset({"Apc"}))) == ()
     request = SearchRequest("tfidf", "token", 9, {"deus": 1}, within=both)
     assert index.search([request])[0].ids == ("Gen.1.1",)
     assert index.ids(both) == ("Gen.1.1", "Gen.1.2", "Ps.33.9")
-    assert index.ids(Within(books=frozenset({"Apc"}))) == ()
+    assert index.ids(SearchFilter(books=frozenset({"Apc"}))) == ()
 
 
 def test_nothing_is_found_for_unknown_words_or_none(index: ElasticsearchIndex) -> None:
@@ -199,7 +199,7 @@ def test_nearest_neighbours(server: Server, knn: Literal["flat", "hnsw"]) -> Non
     (ranking,) = index.search([SearchRequest("knn", "token", 10, vector=vector)])
     assert ranking.ids == ("x", "z", "xy", "minus")
     assert ranking.scores == pytest.approx([1, 0.6, 5**-0.5, -1], abs=1e-6)
-    within = Within(books=frozenset({"Ps"}))
+    within = SearchFilter(books=frozenset({"Ps"}))
     (ranking,) = index.search([SearchRequest("knn", "token", 1, vector=vector, within=within)])
     assert ranking.ids == ("z",)
     zeros = SearchRequest("knn", "token", 1, vector=np.zeros(2, dtype=np.float32))
@@ -337,7 +337,7 @@ def test_an_alias_that_cannot_be_moved(
 def test_an_alias_that_moved_although_the_answer_was_lost(
     server: Server, index: ElasticsearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    move = switching.make_current
+    move = alias_swap.make_current
 
     def losing(server: Server, name: str, proper: str) -> None:
         move(server, name, proper)
@@ -429,7 +429,7 @@ def test_what_killed_processes_left_behind(server: Server, monkeypatch: pytest.M
         server.request("PUT", f"/{name}")
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert half in indexes(server)  # another process may be building it right now
-    monkeypatch.setattr(switching, "STALE_SECONDS", -1)
+    monkeypatch.setattr(alias_swap, "STALE_SECONDS", -1)
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert indexes(server) & {half, f"{half}-terms", other} == {other}
     assert words(server, "gustate") == ("Ps.33.9",)
@@ -483,8 +483,8 @@ def test_a_lost_shard_is_not_passed_over(
 
 
 def test_memory_is_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "_KEPT_PASSAGES", 2)
-    monkeypatch.setattr(lookups, "_KEPT_TERMS", 1)
+    monkeypatch.setattr(requests, "_KEPT_PASSAGES", 2)
+    monkeypatch.setattr(requests, "_KEPT_TERMS", 1)
     build_es_index(server, "little", TEXTS, SETTINGS)
     index = open_index(server, "little")
     ids = [analysed.passage.id for analysed in TEXTS]

@@ -13,21 +13,21 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.citation_vectors import pairs
-from allusion_es.language.vectors import mean_vector
+from allusion_es.language.citations.vectors import pairs
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.language.vectors.types import mean_vector
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import AnalysedPassage
-from allusion_es.retrieval.fused import Fused
+from allusion_es.retrieval.fusion import Fused
 from allusion_es.retrieval.generators import searched_grams
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.types import (
     FIELDS,
     AnalysedQuery,
     Field,
     Query,
     Ranking,
+    SearchFilter,
     SearchRequest,
-    Within,
 )
 
 QUERIES = 320
@@ -193,7 +193,8 @@ def test_the_fused_first_stage(
     """Ranks are fused, so that a tie that falls out otherwise moves what is near."""
     asked = [AnalysedQuery(Query("q"), query, query) for query in queries[:60]]
     there, here = (
-        Fused().rank(asked, index, "lemma", TOP, Within()) for index in (remote, vulgate_index)
+        Fused().rank(asked, index, "lemma", TOP, SearchFilter())
+        for index in (remote, vulgate_index)
     )
     same = [
         len(set(one.ids) & set(other.ids)) / TOP for one, other in zip(there, here, strict=True)
@@ -204,10 +205,14 @@ def test_the_fused_first_stage(
 
 
 @pytest.mark.parametrize(
-    "within", [Within(books=frozenset({"Ps", "Eph"})), Within(testaments=frozenset({"nt"}))]
+    "within",
+    [SearchFilter(books=frozenset({"Ps", "Eph"})), SearchFilter(testaments=frozenset({"nt"}))],
 )
 def test_parts_of_the_bible(
-    remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis], within: Within
+    remote: ElasticsearchIndex,
+    vulgate_index: LocalIndex,
+    queries: list[Analysis],
+    within: SearchFilter,
 ) -> None:
     requests = [
         SearchRequest("tfidf", "lemma", TOP, Counter(query.lemmas), within=within)
@@ -295,5 +300,5 @@ def _words(query: Analysis, field: Field) -> tuple[str, ...]:
 
 def test_the_same_ids(remote: ElasticsearchIndex, vulgate_index: LocalIndex) -> None:
     assert remote.ids() == vulgate_index.ids()
-    within = Within(testaments=frozenset({"nt"}), books=frozenset({"Matt", "Gen"}))
+    within = SearchFilter(testaments=frozenset({"nt"}), books=frozenset({"Matt", "Gen"}))
     assert remote.ids(within) == vulgate_index.ids(within)

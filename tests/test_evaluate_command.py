@@ -11,7 +11,7 @@ import pytest
 from conftest import Run
 
 from allusion_es.corpora.passage import Passage
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.local.index import LocalIndex
 
 GOLD = [
     {

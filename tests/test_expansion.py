@@ -11,23 +11,22 @@ from hypothesis import strategies as st
 from learning_fixtures import NAMES, code_links, collection, link
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_file import save_citation_vectors
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import (
+from allusion_es.language.citations.citing_words import (
     SUFFIX,
     CitingWords,
     citing_words_of,
     merged,
     save_citing_words,
 )
-from allusion_es.learning.count import count_citing_words
-from allusion_es.learning.train import Training, train
+from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.learning.learn import count_citing_words
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.expansion import LIKED, bit_weights, weight_bits
-from allusion_es.retrieval.fused import AROUND, Expansion, words_around
-from allusion_es.retrieval.memory import index_texts
+from allusion_es.retrieval.fusion import AROUND, Expansion, words_around
 from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.types import FIELDS, Query, SearchRequest, Within
+from allusion_es.retrieval.types import FIELDS, Query, SearchFilter, SearchRequest
 
 TEXTS = {f"p.{number}": f"{name} est magnum et bonum" for number, name in enumerate(NAMES)}
 SETTINGS = Analyser().settings
@@ -37,7 +36,7 @@ COUNTS = {"p.1": {"sagena": 3, "mare": 1}, "p.2": {"sagena": 1}, "elsewhere": {"
 @pytest.fixture
 def model(tmp_path: Path) -> CitationVectors:
     path = tmp_path / "little.citations"
-    table = train(code_links(60), collection(), None, Training(dimension=16, batch=32))
+    table = train(code_links(60), collection(), None, CitationTraining(dimension=16, batch=32))
     name = save_citation_vectors(path, table, SETTINGS, {})
     save_citing_words(path.with_suffix(SUFFIX), COUNTS, SETTINGS, {"vectors": name})
     return CitationVectors(path)
@@ -142,7 +141,7 @@ def test_fused_takes_what_the_index_has(model: CitationVectors) -> None:
         assert Retriever(index, generators=["ngrams"], reranker=None).answer("magnxx").hits
     asked = Retriever(plain, reranker=None).answer("rex").query
     with pytest.raises(UsageError, match="has no expansion; rebuild it without --no-learned"):
-        Expansion().rank([asked], plain, "lemma", 3, Within())
+        Expansion().rank([asked], plain, "lemma", 3, SearchFilter())
 
 
 def test_fused_by_hand() -> None:

@@ -1,13 +1,13 @@
 """Fusion of rerankers: by hand, its names and parameters, and what holds for all texts."""
 
-from allusion_es.core.arrays import Floats
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import PluginError, UsageError
-from allusion_es.core.parameters import Settings
+from allusion_es.core.plugins import Settings
 from allusion_es.rerankers.fuse import Fusion
 from allusion_es.rerankers.trial import (
     TrialCollection,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import LONGEST_MESSAGE, AllusionError, InputError
-from allusion_es.corpora.references import parse_references
-from allusion_es.serve.asked import query_asked, scan_asked
+from allusion_es.corpora.bible.references import parse_references
+from allusion_es.serve.requests import read_query_request, read_scan_request
 from allusion_es.web.guard import RefusedError
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -156,7 +156,7 @@ names = st.sampled_from([
 
 @given(st.dictionaries(names, json_values, max_size=5))
 def test_requests_are_checked_or_refused(record: dict[str, Any]) -> None:
-    for read in (query_asked, scan_asked):
+    for read in (read_query_request, read_scan_request):
         try:
             read(record, "vulgate")
         except (RefusedError, AllusionError) as error:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold, write_gold, write_table, write_trec
+from allusion_es.evaluation.gold.files import read_gold, write_gold, write_table, write_trec
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.retrieval.types import Query
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "gold"

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tei_fixtures import document
 
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.tei import read_tei
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.evaluation.gold_ids import ReferenceReader
-from allusion_es.evaluation.gold_tei import TeiGold, gold_from_tei
-from allusion_es.evaluation.tei_references import cited_by, cited_in
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.corpora.tei.reader import read_tei
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.ids import ReferenceReader
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.gold.tei import TeiGold, gold_from_tei
+from allusion_es.evaluation.gold.tei_references import cited_by, cited_in
+from allusion_es.local.index import LocalIndex
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from allusion_es.cli.heat import legend, shaded, shortened
-from allusion_es.language.analysis import Analysis
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.local.index import LocalIndex
 from allusion_es.reports.heat import HeatedWord, heat_of, level, shades
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.types import Contribution
 

@@ -1,6 +1,5 @@
 """The learned reranker: its features by hand, its file, its explanations."""
 
-from allusion_es.core.arrays import Floats
 import math
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -9,18 +8,18 @@ import numpy as np
 import pytest
 from little_vectors import LittleVectors
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.word_parts import grams
-from allusion_es.rerankers._features import FeatureMaker
-from allusion_es.rerankers._spelling import Spelling
-from allusion_es.rerankers.learned import Learned
-from allusion_es.rerankers.learned_model import read_model, write_model
+from allusion_es.language.citations.word_parts import grams
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.local.index import LocalIndex
+from allusion_es.rerankers._shared.features import FeatureMaker
+from allusion_es.rerankers._shared.spelling import Spelling
+from allusion_es.rerankers.learned import Learned, read_model, write_model
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.retrieval.coded_texts import code_texts
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.reranking import Candidates
-from allusion_es.retrieval.texts import code_texts
 from allusion_es.retrieval.types import (
     AnalysedQuery,
     Query,

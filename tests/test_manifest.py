@@ -21,8 +21,8 @@ from allusion_es.evaluation.manifest import (
     versions,
     write_manifest,
 )
-from allusion_es.evaluation.runs import Found, found_in
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.evaluation.runs import QueryRanking, found_in
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.types import Ranking
 
 GOLD = (
@@ -85,13 +85,13 @@ def test_what_differs_is_told(run: Run, gold: Path) -> None:
 
 def test_a_run_has_a_hash_of_its_own() -> None:
     one = Ranking(("a", "b"), np.array([2.0, 1.0]))
-    runs: list[Mapping[str, Found]] = [
+    runs: list[Mapping[str, QueryRanking]] = [
         {},
         {"q": found_in(one)},
         {"r": found_in(one)},
         {"q": found_in(Ranking(("b", "a"), one.scores))},
         {"q": found_in(Ranking(one.ids, np.array([2.0, np.nextafter(1.0, 2.0)])))},
-        {"q": Found(one, np.array([2, 1], np.int32))},
+        {"q": QueryRanking(one, np.array([2, 1], np.int32))},
     ]
     assert len({run_hash(run) for run in runs}) == len(runs)
     assert run_hash({"q": found_in(one)}) == run_hash({"q": found_in(one)})

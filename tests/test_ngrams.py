@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from allusion_es.core.arrays import ArrayFile, save_arrays
 from allusion_es.core.errors import UsageError
-from allusion_es.language.word_parts import all_grams, grams
+from allusion_es.language.citations.word_parts import all_grams, grams
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.generators import MAX_WORDS, Ngrams, searched_grams
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.types import SearchRequest, Within
+from allusion_es.retrieval.types import SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import lucene_lengths
 
 K1, B = 1.2, 0.75
@@ -96,5 +96,5 @@ def test_an_index_without_them_says_so(tmp_path: Path) -> None:
     assert [hit.id for hit in Retriever(old, reranker=None).answer("rex").hits] == ["1"]
     analysed = Retriever(old, reranker=None).answer("rex").query
     with pytest.raises(UsageError, match="index 'old' has no n-grams; rebuild it"):
-        Ngrams().rank([analysed], old, "token", 5, Within())
+        Ngrams().rank([analysed], old, "token", 5, SearchFilter())
     assert isinstance(file, ArrayFile)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import VerseError
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.parallels import LIKE, MOST, Parallels, find_parallels
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.spool import SpooledWords

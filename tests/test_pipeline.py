@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import PluginError, SettingsMismatchError, UsageError
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval import ranker
 from allusion_es.retrieval.fusion import RRF_K, reciprocal_rank_fusion
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery, Contribution, Query, Ranking

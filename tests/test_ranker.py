@@ -1,6 +1,5 @@
 """Learning weights of features: by hand, against the definition, and what cannot be learned."""
 
-from allusion_es.core.arrays import Floats
 import math
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
 

@@ -8,12 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from allusion_es.core.errors import ServerRefusedError, ServerUnavailableError, UsageError
-from allusion_es.es import https
 from allusion_es.es.answers import Count, check_answer
-from allusion_es.es.bounded import StrictJson
-from allusion_es.es.kibana import Kibana
+from allusion_es.es.connection import StrictJson, TooLargeError, read_whole
+from allusion_es.es.kibana import https
+from allusion_es.es.kibana.client import Kibana
 from allusion_es.es.queries import tfidf_query
-from allusion_es.es.reading import TooLargeError, read_whole
 from allusion_es.retrieval.types import SearchRequest
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from allusion_es.core.errors import UsageError
-from allusion_es.rerankers._soft import SoftCosineOf
+from allusion_es.local.index import LocalIndex
+from allusion_es.rerankers._shared.soft import SoftCosineOf
 from allusion_es.rerankers.all_pairs import rank_all
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.soft_cosine_random import SoftCosineRandom
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import Ranking
 

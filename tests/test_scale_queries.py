@@ -18,10 +18,10 @@ from allusion_es.corpora.source import read_source
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import open_index
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.library import BuildOptions, Library
 from allusion_es.reports.surroundings import Surroundings
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.library import BuildOptions, Library
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.scanning.scanner import Scanner
 

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from allusion_es.evaluation.errors import ErrorAnalysis
-from allusion_es.evaluation.experiments import Line
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.errors import ErrorAnalysis, parallels, with_parallels
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.measures import Judged, parse_measure
 from allusion_es.evaluation.methods import Method
-from allusion_es.evaluation.overlap import overlaps
-from allusion_es.evaluation.parallels import parallels, with_parallels
-from allusion_es.evaluation.runs import Found, found_in
+from allusion_es.evaluation.paper.experiments import Line
+from allusion_es.evaluation.paper.overlap import overlaps
+from allusion_es.evaluation.runs import QueryRanking, found_in
 from allusion_es.evaluation.scoring import (
     MACRO,
     Scored,
@@ -23,9 +22,9 @@ from allusion_es.evaluation.scoring import (
     score_rows,
     score_run,
 )
-from allusion_es.language.analysis import Analyser
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking
 
 MEASURES = (parse_measure("mrr"), parse_measure("p10"))
@@ -42,7 +41,7 @@ def link(name: str, *relevant: str, text: str = "lux", type: str = "", work: str
     return GoldLink(Query(text, name), relevant, type, title=work)
 
 
-def ranked(*ids: str) -> Found:
+def ranked(*ids: str) -> QueryRanking:
     return found_in(Ranking(ids, np.arange(len(ids), 0, -1, dtype=np.float64)))
 
 
@@ -133,7 +132,9 @@ def test_errors_tell_what_was_lost_where(index: LocalIndex) -> None:
     }
     low = [f"Gen.2.{verse}" for verse in range(1, 21)]
     run = {
-        "a": Found(Ranking(("Matt.4.17", "Matt.3.2"), np.ones(2)), np.array([7, 3], np.int32)),
+        "a": QueryRanking(
+            Ranking(("Matt.4.17", "Matt.3.2"), np.ones(2)), np.array([7, 3], np.int32)
+        ),
         "c": ranked(*low, "Ps.33.9"),
     }
     method = Line(Method("bow"), 0, {"method": "bow", "input": "lemma"})

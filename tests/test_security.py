@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 from allusion_es.cli.main import run as run_here
+from allusion_es.core.characters import visible
 from allusion_es.core.errors import AllusionError, InputError, UsageError
-from allusion_es.core.texts import visible
 from allusion_es.corpora.finding_table import cell
 from allusion_es.corpora.passage import Passage
 from allusion_es.es.address import find_address
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import open_index
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.library import Library
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.models import Models
 from allusion_es.retrieval.pipeline import Retriever
 

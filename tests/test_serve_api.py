@@ -14,20 +14,20 @@ from conftest import Run
 from serve_fixtures import BREAK, NAME, WAIT, Reply, Serving, stand_in
 
 from allusion_es.cli.options import ServerOptions
-from allusion_es.cli.serve import _Place
+from allusion_es.cli.serve import _IndexSource
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.findings import json_line
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import read_source
-from allusion_es.reports.answer_lines import answer_json
-from allusion_es.reports.finding import Finding
-from allusion_es.retrieval.library import BuildOptions, Library
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import BuildOptions, Library
+from allusion_es.reports.answers import answer_json
+from allusion_es.reports.finding import ReportFinding
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.serve import jobs
-from allusion_es.serve.asked import scan_asked
-from allusion_es.serve.indexes import Shelf
-from allusion_es.serve.jobs import Found, Job, Jobs
+from allusion_es.serve.index_pool import IndexPool
+from allusion_es.serve.jobs import JobItem, Jobs, SearchJob
+from allusion_es.serve.requests import read_scan_request
 from allusion_es.web.guard import RefusedError
 
 SERMON = "Audite: gustate et videte. Scriptum est: In principio. Timete Dominum. Divites."
@@ -117,7 +117,7 @@ def test_a_scan_gives_the_objects_of_the_command_line(
     assert (end["status"], end["found"], end["progress"]) == ("done", 3, 1.0)
     path = tmp_path / "pasted-text.txt"
     path.write_text(SERMON)
-    source, asked = read_source(path), scan_asked({"text": SERMON}, NAME)
+    source, asked = read_source(path), read_scan_request({"text": SERMON}, NAME)
     found = stand_in(source, library.open(NAME), asked, lambda: False, lambda share: None)
     assert lines == [json_line(source, each) for each in found]
     *few, _ = scan(serving, threshold=0.9)
@@ -341,11 +341,11 @@ def test_a_fault_of_the_program_is_one_line(serving: Serving) -> None:
     assert scan(serving)
 
 
-def finished(all_jobs: Jobs, client: str, number: int) -> Job:
+def finished(all_jobs: Jobs, client: str, number: int) -> SearchJob:
     """A job that has found some things."""
 
-    def work(job: Job, index: object) -> "list[Found]":
-        return [Found("{}", Finding(str(n), "x")) for n in range(number)]
+    def work(job: SearchJob, index: object) -> "list[JobItem]":
+        return [JobItem("{}", ReportFinding(str(n), "x")) for n in range(number)]
 
     class Lent:
         def __enter__(self) -> object:
@@ -381,7 +381,7 @@ def test_no_job_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_index_that_is_built_again_is_opened_again(library: Library) -> None:
-    shelf = Shelf(_Place(ServerOptions(None)))
+    shelf = IndexPool(_IndexSource(ServerOptions(None)))
 
     def build(text: str) -> None:
         passages = [Passage("a", text), Passage("b", "verbum")]

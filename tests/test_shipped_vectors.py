@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from allusion_es.language import citation_vectors
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import citing_words_of
-from allusion_es.language.translations import Translations
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.language.citations import vectors as citation_vectors
+from allusion_es.language.citations.citing_words import citing_words_of
+from allusion_es.language.citations.translations import Translations
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.pipeline import Retriever
 
 PATH = Path(citation_vectors.__file__).parent / "patrologia.citations"

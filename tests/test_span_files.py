@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allusion_es.annotation.span_files import read_spans
+from allusion_es.annotation.formats.files import read_spans
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.errors import InputError
 

@@ -15,8 +15,8 @@ from allusion_es.core.errors import InputError, UsageError
 from allusion_es.corpora.finding_table import table_lines, write_table
 from allusion_es.corpora.findings import Alternative, Finding, json_line
 from allusion_es.corpora.source import SourceText, read_source
-from allusion_es.corpora.tei_standoff import pointer, standoff_lines, standoff_markup
-from allusion_es.corpora.tei_write import inline_markup, with_insertions
+from allusion_es.corpora.tei.standoff import pointer, standoff_lines, standoff_markup
+from allusion_es.corpora.tei.write import inline_markup, with_insertions
 from allusion_es.corpora.web_annotation import annotation_lines
 
 TEI = {"tei": "http://www.tei-c.org/ns/1.0"}

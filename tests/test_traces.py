@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from allusion_es.core.errors import PluginError, UsageError
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.inspected import run_candidates, traced_candidates
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.traces import Tracer
 from allusion_es.retrieval.types import Query, Ranking

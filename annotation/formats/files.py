@@ -1,0 +1,224 @@
+"""Span annotations from files: which format each has, and what they must have in common."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from allusion_es.annotation.formats.brat import read_brat
+from allusion_es.annotation.formats.webanno import HEAD, read_webanno
+from allusion_es.annotation.spans import SpanAnnotation
+from allusion_es.annotation.store_file import is_store
+from allusion_es.core.errors import InputError
+from allusion_es.corpora.lines import LONGEST_ID, read_lines, shortened
+
+MOST_TOKENS = 10_000_000
+"""Most tokens that a text may have."""
+
+_SUFFIXES = frozenset({".ann", ".tsv", ".jsonl"})
+_NEEDED = ("instance", "annotator", "start", "end")
+_COLUMNS = (*_NEEDED, "doubt", "type", "tokens")
+_YES = frozenset({"true", "yes", "1"})
+_NO = frozenset({"false", "no", "0", ""})
+
+
+def read_spans(paths: Iterable[Path], layer: str | None = None) -> list[SpanAnnotation]:
+    r"""The annotations of all files, in their order.
+
+    What a file is, it tells itself:
+
+    - a store that `allusion-es annotate` made;
+    - brat stand-off, `NAME.ann` beside `NAME.txt` (see `annotation.formats.brat`);
+    - WebAnno TSV 3, from WebAnno or INCEpTION (see `annotation.formats.webanno`);
+    - JSON lines with `instance`, `annotator`, `start` and `end` (numbers, or null where no span was
+      given), and if wanted `doubt` (true or false), `type`, and `tokens` (how many the text has);
+    - else a table with tabs, and columns of these names (`start` and `end` empty where no span was
+      given, `doubt` true, yes or 1).
+
+    Of a folder, all `.ann`, `.tsv` and `.jsonl` files in it and below are read, in the order of
+    their names. `start` and `end` count tokens from 0, `end` exclusive. Not for a store that this
+    process has open: it would lose its locks.
+
+    Args:
+        paths: Files and folders.
+        layer: Which span layer of WebAnno files to read, if there are several.
+
+    Raises:
+        InputError: A file cannot be read, an instance is annotated twice by the same annotator,
+            or two annotations give its text different lengths; the message says where.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "spans.tsv")
+        ...     _ = path.write_text("instance\tannotator\tstart\tend\nb-1\tanna\t2\t6\n")
+        ...     [(row.instance, row.start, row.end) for row in read_spans([path])]
+        [('b-1', 2, 6)]
+    """
+    found: list[SpanAnnotation] = []
+    seen: dict[tuple[str, str], str] = {}
+    tokens: dict[str, tuple[int, str]] = {}
+    for path in paths:
+        for file in _files(path):
+            for row in _read(file, layer):
+                where = f"{file}:{row.line}" if row.line else str(file)
+                _check(row, where, seen, tokens)
+                found.append(row)
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES and p.is_file())
+    if not files:
+        raise InputError(f"{path}: no .ann, .tsv or .jsonl file in this folder; name another")
+    return files
+
+
+def _read(path: Path, layer: str | None) -> Iterable[SpanAnnotation]:
+    """The annotations of one file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if is_store(path):
+        from allusion_es.annotation.store import spans
+
+        return spans(path)
+    if path.suffix.lower() == ".ann":
+        return read_brat(path)
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    if not text:
+        raise InputError(f"{path}: the file is empty; give annotations")
+    if text.startswith(HEAD):
+        return read_webanno(path, layer)
+    return _json_lines(path) if text.startswith("{") else _table(path)
+
+
+def _check(
+    row: SpanAnnotation,
+    where: str,
+    seen: dict[tuple[str, str], str],
+    tokens: dict[str, tuple[int, str]],
+) -> None:
+    """Refuse what contradicts what was read before."""
+    for name, value in (("instance", row.instance), ("annotator", row.annotator)):
+        if not value or not value.isprintable() or len(value.encode()) > LONGEST_ID:
+            raise InputError(
+                f"{where}: field {name!r} is {shortened(value)}; give a name of printable "
+                f"characters, at most {LONGEST_ID} bytes"
+            )
+    if not row.type.isprintable():
+        raise InputError(f"{where}: field 'type' is {shortened(row.type)}; give plain text")
+    first = seen.setdefault((row.instance, row.annotator), where)
+    if first != where:
+        raise InputError(
+            f"{where}: instance {shortened(row.instance)} was annotated by "
+            f"{shortened(row.annotator)} before ({first}); give one annotation for each instance "
+            "and annotator"
+        )
+    if not row.tokens:
+        return
+    length, before = tokens.setdefault(row.instance, (row.tokens, where))
+    if length != row.tokens:
+        raise InputError(
+            f"{where}: the text of instance {shortened(row.instance)} has {row.tokens} tokens, but "
+            f"{length} at {before}; annotate the same text"
+        )
+
+
+def _json_lines(path: Path) -> Iterator[SpanAnnotation]:
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{where}: {shortened(line.strip())} is no JSON ({error}); give one object a line"
+            ) from error
+        if not isinstance(record, dict):
+            raise InputError(f"{where}: {shortened(line.strip())} is no JSON object; give one")
+        yield _annotation(record, where, number)
+
+
+def _table(path: Path) -> Iterator[SpanAnnotation]:
+    """A table's rows, as the records that JSON lines would have."""
+    rows = csv.reader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    try:
+        header = [name.strip().casefold() for name in next(rows)]
+        missing = [name for name in _NEEDED if name not in header]
+        if missing or len(set(header)) != len(header):
+            raise InputError(
+                f"{path}:1: columns are {shortened(', '.join(header))}; name each of "
+                f"{', '.join(_NEEDED)} once, or give JSON lines, brat or WebAnno TSV 3 files"
+            )
+        for row in rows:
+            where = f"{path}:{rows.line_num}"
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise InputError(
+                    f"{where}: {len(row)} cells, but the header has {len(header)}; "
+                    "give each row as many cells"
+                )
+            cells = dict(zip(header, (cell.strip() for cell in row), strict=True))
+            yield _annotation(_typed(cells), where, rows.line_num)
+    except csv.Error as error:
+        raise InputError(f"{path}:{rows.line_num}: cannot be read as a table: {error}") from error
+
+
+def _typed(cells: Mapping[str, str]) -> dict[str, object]:
+    record: dict[str, object] = dict(cells)
+    for name in ("start", "end", "tokens"):
+        cell = cells.get(name, "")
+        # Not `int`: it takes blanks, signs and underlines.
+        if cell.isascii() and cell.isdecimal() and len(cell) < 20:
+            record[name] = int(cell)
+        elif not cell:
+            record[name] = None
+    doubt = cells.get("doubt", "").casefold()
+    if doubt in _YES | _NO:
+        record["doubt"] = doubt in _YES
+    return record
+
+
+def _annotation(record: Mapping[str, object], where: str, line: int) -> SpanAnnotation:
+    """The annotation that a record describes; fields other than `_COLUMNS` are passed over."""
+    for name in _NEEDED:
+        if name not in record:
+            raise InputError(f"{where}: there is no field {name!r}; give {', '.join(_NEEDED)}")
+    values = {name: record[name] for name in _COLUMNS if record.get(name) is not None}
+    for name, value in values.items():
+        wanted, kind = (
+            (int, "a whole number")
+            if name in ("start", "end", "tokens")
+            else ((bool, "true or false") if name == "doubt" else (str, "a text"))
+        )
+        if type(value) is not wanted:
+            raise InputError(f"{where}: field {name!r} is {shortened(str(value))}; give {kind}")
+    text = {name: str(values.get(name, "")) for name in ("instance", "annotator", "type")}
+    start, end, tokens = (_number(values.get(name)) for name in ("start", "end", "tokens"))
+    if (start is None) != (end is None):
+        raise InputError(
+            f"{where}: field 'start' is {start}, field 'end' {end}; give both, or neither where "
+            "no span was marked"
+        )
+    limit = tokens or MOST_TOKENS
+    if start is not None and end is not None and not 0 <= start < end <= limit:
+        raise InputError(
+            f"{where}: field 'start' is {start}, field 'end' {end}; give places with "
+            f"0 ≤ start < end ≤ {limit}, the end exclusive"
+        )
+    if tokens is not None and not 0 <= tokens <= MOST_TOKENS:
+        raise InputError(f"{where}: field 'tokens' is {tokens}; give 1 to {MOST_TOKENS}")
+    bare = SpanAnnotation(text["instance"], text["annotator"], start, end, type=text["type"])
+    return replace(bare, doubt=values.get("doubt") is True, line=line, tokens=tokens or 0)
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None

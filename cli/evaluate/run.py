@@ -1,0 +1,301 @@
+"""What `allusion-es evaluate` does once its options are read."""
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from allusion_es.cli.evaluate.output import (
+    check_names,
+    comparison_rows,
+    print_histogram,
+    print_rows,
+    with_printed,
+    write_errors,
+    write_figure,
+)
+from allusion_es.cli.options import ServerOptions, open_candidate_index
+from allusion_es.cli.progress import progress
+from allusion_es.core.errors import UsageError
+from allusion_es.core.files import data_dir
+from allusion_es.core.plugins import Settings
+from allusion_es.corpora.bible.numbering import Numbering
+from allusion_es.evaluation.errors import ErrorAnalysis, with_parallels
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.ids import resolve, resolve_known
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.manifest import Results, run_hash
+from allusion_es.evaluation.measures import parse_measure
+from allusion_es.evaluation.methods import Method
+from allusion_es.evaluation.paper import experiments, printed_figures
+from allusion_es.evaluation.paper.experiments import Experiment, Line
+from allusion_es.evaluation.paper.oracle import line_runs
+from allusion_es.evaluation.paper.overlap import (
+    Overlap,
+    overlap_histogram,
+    overlap_table,
+    overlaps,
+)
+from allusion_es.evaluation.paper.windows import has_anchor
+from allusion_es.evaluation.runner import Task
+from allusion_es.evaluation.runs import Run, found_in
+from allusion_es.evaluation.scoring import (
+    Scoring,
+    compare_methods,
+    score_rows,
+    score_run,
+)
+from allusion_es.evaluation.trec import read_run, write_run
+from allusion_es.language.vectors.training import WordVectorTraining, train_vectors
+from allusion_es.retrieval.analysed import analyse_query
+from allusion_es.retrieval.defaults import generators_of, search_filter_of
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.types import FIELDS, Field
+
+# word2vec vectors of an index's own words, for the paper's Table 3.
+
+
+def trained_on(index: CandidateIndex, field: Field) -> Path:
+    """The file of word2vec vectors of an index's tokens or lemmas; trained where it is missing.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    name = f"word2vec-{index.name}-{index.fingerprint}-{field}.vec"
+    path = data_dir() / "vectors" / name
+    if path.exists():
+        return path
+    logging.getLogger("gensim").addHandler(logging.NullHandler())
+    coded = index.texts(field, index.ids())
+    texts = [coded.text(number) for number in range(len(coded))]
+    about = f"{field}s of index {index.name}"
+    words = train_vectors(texts, path, WordVectorTraining(method="word2vec"), about, progress)
+    print(f"note: trained word2vec vectors of {words} {field}s of the index", file=sys.stderr)
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateOptions:
+    """The options of the command; see there."""
+
+    experiment: str | None
+    gold: Path
+    topics: Path | None
+    run: Path | None
+    methods: tuple[str, ...]
+    inputs: tuple[str, ...]
+    first_stage: str
+    candidates: int
+    depth: int
+    measures: tuple[str, ...]
+    types: frozenset[str]
+    books: tuple[str, ...]
+    testaments: tuple[str, ...]
+    works: tuple[str, ...]
+    numbering: Numbering
+    skip_unknown: bool
+    windows: tuple[int, ...]
+    word2vec: Path | None
+    settings: Settings
+    parallels: bool
+    compare: str | None
+    errors: Path | None
+    save_run: Path | None
+    figure: Path | None
+    resamples: int
+    seed: int
+    workers: int
+    cache: bool
+    format: str
+    index: str
+    server: ServerOptions
+
+
+class Evaluation:
+    """One call of the command.
+
+    Attributes:
+        index: What is searched.
+    """
+
+    def __init__(self, choices: EvaluateOptions) -> None:
+        self._choices = choices
+        check_names(choices.errors, choices.figure)
+        self._measures = tuple(parse_measure(name) for name in choices.measures)
+        self._compared = parse_measure(choices.compare) if choices.compare else None
+        self._fields = tuple(_field(name) for name in choices.inputs)
+        self._within = search_filter_of(choices.books, choices.testaments, choices.works)
+        self._open = partial(open_candidate_index, choices.index, choices.server)
+        self.index: CandidateIndex = self._open()
+        self._results = Results()
+        self._links = self._read_links()
+
+    def run(self) -> Results:
+        """Evaluate, print, and write what was asked for."""
+        choices = self._choices
+        if choices.experiment == "table1":
+            rows = [{**row, "from": "here"} for row in overlap_table(self._overlaps())]
+            rows += [_paper_overlap(group) for group in printed_figures.OVERLAP]
+            self._print(rows, "Table 1: overlap and lengths by link type", printed_figures.NOTE)
+        elif choices.experiment == "fig2":
+            rows = overlap_histogram(self._overlaps())
+            self._results.add_table(rows)
+            print_histogram(rows, choices.format)
+            if choices.figure:
+                write_figure(choices.figure, rows)
+        elif choices.run:
+            self._score(f"Run {choices.run.name}", self._read_run(choices.run))
+        else:
+            experiment = self._experiment()
+            self._score(experiment.title, self._runs(experiment))
+        return self._results
+
+    def _print(self, rows: Sequence[Mapping[str, Any]], title: str, note: str = "") -> None:
+        self._results.add_table(rows)
+        print_rows(rows, self._choices.format, title, note)
+
+    def _read_links(self) -> list[GoldLink]:
+        choices = self._choices
+        links = read_gold(choices.gold, topics=choices.topics)
+        if choices.types:
+            links = [link for link in links if link.type in choices.types]
+            if not links:
+                wanted = ", ".join(sorted(choices.types))
+                raise UsageError(f"{choices.gold}: no link has type {wanted}")
+        ids, source = self.index.ids(self._within), str(choices.gold)
+        if not choices.skip_unknown:
+            return resolve(links, ids, choices.numbering, source=source)
+        known, unknown = resolve_known(links, ids, choices.numbering, source=source)
+        if unknown:
+            _say(f"left out {len(unknown)} passages that the index lacks")
+        if not known:
+            raise UsageError(f"{source}: the index has none of the passages; nothing to evaluate")
+        return known
+
+    def _overlaps(self) -> list[Overlap]:
+        analyser = index_analyser(self.index)
+        queries = {link.query.query_id: analyse_query(link.query, analyser) for link in self._links}
+        return overlaps(self._links, queries, self.index)
+
+    def _warn_of_known_works(self) -> None:
+        citations = self.index.citations
+        if citations is not None:
+            about = citations.about
+            _say(
+                f"the index's citation vectors were learned from {about.get('links', 'many')} "
+                f"links in {about.get('works', 'several')} works ('allusion-es learn --info'); for "
+                "these works the figures are too good"
+            )
+
+    def _error_analysis(self) -> ErrorAnalysis:
+        return ErrorAnalysis(self._links, self.index, self._overlaps())
+
+    def _experiment(self) -> Experiment:
+        choices, links = self._choices, self._links
+        base = Method(
+            reranker=choices.methods[0],
+            first_stage=generators_of(choices.first_stage),
+            candidates=choices.candidates,
+            settings=choices.settings,
+        )
+        if choices.experiment == "table2":
+            return experiments.table2(links, base)
+        if choices.experiment == "table3":
+            return experiments.table3(links, base, self._word2vec())
+        if choices.experiment == "table4":
+            without = sum(not has_anchor(link) for link in links)
+            if without:
+                _say(f"{without} of {len(links)} links have no anchor: their middle word is taken")
+            return experiments.table4(links, base, choices.windows)
+        return experiments.free_choice(links, choices.methods, self._fields, base)
+
+    def _word2vec(self) -> dict[Field, str]:
+        from allusion_es.cli.evaluate.run import trained_on
+
+        if self._choices.word2vec:
+            return dict.fromkeys(FIELDS, str(self._choices.word2vec))
+        return {field: str(trained_on(self.index, field)) for field in FIELDS}
+
+    def _read_run(self, path: Path) -> list[tuple[Line, Run]]:
+        rankings = read_run(path)
+        asked = {link.query.query_id for link in self._links}
+        if not asked & set(rankings):
+            raise UsageError(f"{path}: no query of this run is in {self._choices.gold}")
+        unjudged = len(set(rankings) - asked)
+        missing = len(asked - set(rankings))
+        if unjudged:
+            _say(f"{unjudged} queries of the run have no gold links and are left out")
+        if missing:
+            _say(f"{missing} queries of the gold links are not in the run and count 0")
+        run = {name: found_in(ranking) for name, ranking in rankings.items() if name in asked}
+        return [(Line(Method(None), 0, {"method": path.name, "input": ""}), run)]
+
+    def _runs(self, experiment: Experiment) -> Iterator[tuple[Line, Run]]:
+        choices = self._choices
+        if choices.save_run and len(experiment.lines) > 1:
+            raise UsageError(
+                f"--save-run writes one run, but there are {len(experiment.lines)}; choose one "
+                "method and input"
+            )
+        if any(line.method.knows_citations for line in experiment.lines):
+            self._warn_of_known_works()
+        return line_runs(
+            experiment,
+            self._links,
+            Task(self._open, experiment.sets, choices.depth, self._within),
+            workers=choices.workers,
+            folder=data_dir() / "evaluations" if choices.cache else None,
+            progress=progress,
+        )
+
+    def _score(self, title: str, results: Iterable[tuple[Line, Run]]) -> None:
+        """Print what the runs are worth, and write what was asked for beside that."""
+        choices = self._choices
+        links = with_parallels(self._links, self.index) if choices.parallels else self._links
+        scoring = Scoring(self._measures, choices.resamples, seed=choices.seed)
+        errors = self._error_analysis() if choices.errors else None
+        lines, scored = [], []
+        for line, run in results:
+            lines.append(line)
+            scored.append(score_run(run, links, line.labels))
+            self._results.runs[scored[-1].name] = run_hash(run)
+            if errors:
+                errors.add(line, run)
+            if choices.save_run:
+                rankings = {query: found.ranking for query, found in run.items()}
+                write_run(choices.save_run, rankings, line.method.name)
+        if self._compared:
+            compared = compare_methods(scored, links, self._compared, scoring)
+            self._print(comparison_rows(compared), f"Pairs of methods by {self._compared.name}")
+        else:
+            rows = with_printed(score_rows(scored, links, scoring), lines)
+            self._print(rows, title, printed_figures.NOTE if choices.experiment else "")
+        if errors and choices.errors:
+            write_errors(choices.errors, errors.rows())
+            for row in errors.losses():
+                _say(
+                    "{method} {input}: of {links} relevant passages {lost_in_first_stage} were "
+                    "lost in the first stage, {ranked_low} ranked below 20".format_map(row)
+                )
+
+
+def _field(name: str) -> Field:
+    for field in FIELDS:
+        if name == field:
+            return field
+    raise UsageError(f"--input {name!r}: use token, lemma, or both with a comma between them")
+
+
+def _paper_overlap(group: str) -> dict[str, Any]:
+    columns = ("jaccard_token", "jaccard_lemma", "source_length", "ref_length")
+    names = [name for column in columns for name in (column, f"{column}_sd")]
+    row = dict(zip([*names, "count"], printed_figures.OVERLAP[group], strict=True))
+    return {"group": group, **row, "from": "paper"}
+
+
+def _say(message: str) -> None:
+    print(f"note: {message}", file=sys.stderr)

@@ -1,0 +1,344 @@
+"""Findings written into a TEI file: its bytes unchanged but for the tags that are added."""
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from xml.sax.saxutils import quoteattr
+
+from allusion_es.core.errors import InputError, UsageError
+from allusion_es.corpora.findings import Finding, check_findings, passage_uri
+from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.source_map import TextMap
+from allusion_es.corpora.tei.rules import ATOMS, CONTAINERS, NO_QUOTE
+
+# Stretches of a text cut so that each can be put between tags.
+#
+# A stretch that begins in one element and ends in another is cut at their borders: as few and as
+# long pieces as go, none over the border of a paragraph, a verse line or another block, and none
+# inside an element in which TEI allows no `seg`. Stretches that overlap are cut where the earlier
+# one ends, so that they nest.
+
+
+@dataclass(frozen=True, slots=True)
+class TextStretch:
+    """A stretch of the text that can be put between a start tag and an end tag.
+
+    Attributes:
+        stretch: Which of the stretches it is of, its number.
+        start: Its first character in the plain text.
+        end: The one after its last.
+        byte: Where the start tag goes in the file.
+        stop: Where the end tag goes.
+        node: The element that both tags are put into.
+    """
+
+    stretch: int
+    start: int
+    end: int
+    byte: int
+    stop: int
+    node: int
+
+
+def cut(text: str, text_map: TextMap, stretches: Sequence[tuple[int, int]]) -> list[TextStretch]:
+    """Cut stretches of a text into pieces that nest.
+
+    Args:
+        text: The plain text.
+        text_map: Where its characters stand.
+        stretches: Start and end of each.
+
+    Returns:
+        The pieces in the order of the text; a piece comes before those inside it. Pieces without
+        a letter or figure are left out, and so are blanks at both ends of each.
+    """
+    cutter = _Cutter(text, text_map)
+    wide = [cutter.widened(*stretch) for stretch in stretches]
+    order = sorted(range(len(wide)), key=lambda n: (wide[n][0], -wide[n][1], n))
+    pieces: list[TextStretch] = []
+    ends: list[int] = []
+    for number in order:
+        start, end = wide[number]
+        ends = [each for each in ends if each > start]
+        inner = sorted(each for each in ends if each < end)
+        for first, last in zip([start, *inner], [*inner, end], strict=True):
+            pieces += cutter.pieces(number, first, last)
+        ends.append(end)
+    return sorted(pieces, key=lambda piece: (piece.byte, -piece.stop))
+
+
+class _Cutter:
+    def __init__(self, text: str, text_map: TextMap) -> None:
+        self._text = text
+        self._map = text_map
+        self._nodes = text_map.nodes
+
+    def widened(self, start: int, end: int) -> tuple[int, int]:
+        """The stretch with the whole of each element in which nothing can be marked up."""
+        for node in self._atoms(start):
+            start = min(start, self._nodes.start[node])
+        for node in self._atoms(end - 1):
+            end = max(end, self._nodes.end[node])
+        return start, end
+
+    def _atoms(self, place: int) -> Iterator[int]:
+        around = self._nodes.around(self._map.node_of(place))
+        return takewhile(lambda node: self._nodes.name[node] in ATOMS, around)
+
+    def pieces(self, stretch: int, start: int, end: int) -> Iterator[TextStretch]:
+        while True:
+            start, last = self._trimmed(start, end)
+            if start >= last:
+                return
+            node, stop = self._longest(start, self._block_end(start, last))
+            if stop <= start:
+                # Blocks inside an element that can hold none: nothing can be marked up here.
+                start += 1
+                continue
+            first, last = self._trimmed(start, stop)
+            if any(map(str.isalnum, self._text[first:last])):
+                yield self._piece(stretch, first, last, node)
+            start = stop
+
+    def _trimmed(self, start: int, end: int) -> tuple[int, int]:
+        while start < end and self._text[start].isspace():
+            start += 1
+        while start < end and self._text[end - 1].isspace():
+            end -= 1
+        return start, end
+
+    def _block(self, node: int) -> int:
+        return next(n for n in self._nodes.around(node) if self._nodes.block[n])
+
+    def _block_end(self, start: int, end: int) -> int:
+        """Where the text leaves the innermost block that it starts in."""
+        runs = self._map.runs
+        run = self._map.run_of(start)
+        block = self._block(runs.node[run])
+        while run < len(runs.plain) and runs.plain[run] < end:
+            node = runs.node[run]
+            if node >= 0 and self._block(node) != block:
+                return runs.plain[run]
+            run += 1
+        return end
+
+    def _longest(self, start: int, end: int) -> tuple[int, int]:
+        """The element that can hold the longest piece from `start` on, and where it ends."""
+        nodes = self._nodes
+        innermost = self._map.node_of(start)
+        best, best_stop = innermost, start
+        for node in nodes.around(innermost):
+            name = nodes.name[node]
+            if name not in ATOMS and (name not in CONTAINERS or node == innermost):
+                stop = self._trimmed(start, self._reach(node, end))[1]
+                if stop > best_stop:
+                    best, best_stop = node, stop
+            if nodes.block[node] or not self._blank(nodes.start[node], start):
+                break
+        return best, best_stop
+
+    def _reach(self, node: int, end: int) -> int:
+        """How far a piece in an element can go without ending inside one of its children."""
+        nodes = self._nodes
+        end = min(end, nodes.end[node])
+        last = self._trimmed(0, end)[1]
+        for inner in nodes.around(self._map.node_of(last - 1)):
+            if inner == node:
+                break
+            if not self._blank(last, nodes.end[inner]):
+                end = nodes.start[inner]
+        return end
+
+    def _blank(self, start: int, end: int) -> bool:
+        return start >= end or self._text[start:end].isspace()
+
+    def _piece(self, stretch: int, start: int, end: int, node: int) -> TextStretch:
+        byte, stop = self._map.byte_range(start, end)
+        for inner in self._nodes.around(self._map.node_of(start)):
+            if inner == node:
+                break
+            byte = self._nodes.byte[inner]
+        for inner in self._nodes.around(self._map.node_of(end - 1)):
+            if inner == node:
+                break
+            stop = self._nodes.stop[inner]
+        return TextStretch(stretch, start, end, byte, stop, node)
+
+
+_CHUNK = 1 << 20
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Markup to be added to a file.
+
+    Attributes:
+        byte: Before which byte.
+        markup: What; without characters beyond ASCII it can be written in any encoding.
+    """
+
+    byte: int
+    markup: str
+
+
+def inline_markup(source: SourceText, findings: Iterable[Finding]) -> list[Insertion]:
+    """The tags that mark findings in their text.
+
+    Each is a `seg`, a quotation a `quote` where TEI allows one, with the passages as `source`,
+    the kind as `type`, the reference as `n` and the probability as `cert`. One that goes over
+    the borders of elements is several, joined by `next` and `prev`.
+
+    Args:
+        source: A TEI file.
+        findings: What was found in it.
+
+    Returns:
+        In the order of the file.
+
+    Raises:
+        UsageError: The source is no TEI file, or a finding is not of its text.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from allusion_es.corpora.source import read_source
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "sermo.xml")
+        ...     _ = path.write_text("<TEI><text><body><p>Et gustate.</p></body></text></TEI>")
+        ...     source = read_source(path)
+        ...     found = Finding(3, 10, "gustate", ("Ps.33.9",), "Ps 33,9", 2.5, 0.9, "allusion")
+        ...     marked = b"".join(with_insertions(source, inline_markup(source, [found])))
+        >>> marked.decode().split(">")[4]
+        'Et <seg type="allusion" source="bible:Ps.33.9" n="Ps 33,9" cert="0.90" xml:id="allusion-1"'
+    """
+    _check_tei(source)
+    ordered = check_findings(source, findings)
+    pieces = cut(source.text, source.map, [(found.start, found.end) for found in ordered])
+    names = piece_ids(source, pieces)
+    insertions: list[Insertion] = []
+    closing: list[tuple[int, str]] = []
+    for piece, attributes in zip(pieces, names, strict=True):
+        while closing and closing[-1][0] <= piece.byte:
+            insertions.append(Insertion(*closing.pop()))
+        found = ordered[piece.stretch]
+        name = _tag(source, found, piece)
+        insertions.append(Insertion(piece.byte, f"<{name}{_attributes(found)}{attributes}>"))
+        closing.append((piece.stop, f"</{name}>"))
+    insertions += (Insertion(*closed) for closed in reversed(closing))
+    return insertions
+
+
+def piece_ids(source: SourceText, pieces: Sequence[TextStretch]) -> list[str]:
+    """The ids of pieces as attributes, those of one finding joined by `next` and `prev`."""
+    prefix = free_prefix(source)
+    totals: dict[int, int] = {}
+    for piece in pieces:
+        totals[piece.stretch] = totals.get(piece.stretch, 0) + 1
+    written: dict[int, int] = {}
+    names = []
+    for piece in pieces:
+        number = written[piece.stretch] = written.get(piece.stretch, 0) + 1
+        name, total = f"{prefix}-{piece.stretch + 1}", totals[piece.stretch]
+        if total == 1:
+            names.append(f' xml:id="{name}"')
+            continue
+        following = f' next="#{name}.{number + 1}"' if number < total else ""
+        before = f' prev="#{name}.{number - 1}"' if number > 1 else ""
+        names.append(f' xml:id="{name}.{number}"{following}{before}')
+    return names
+
+
+def free_prefix(source: SourceText) -> str:
+    """The first of `allusion`, `allusion2`, … with which no id of the file begins."""
+    number = 1
+    while True:
+        prefix = "allusion" if number == 1 else f"allusion{number}"
+        if not any(name.startswith(f"{prefix}-") for name in source.reserved):
+            return prefix
+        number += 1
+
+
+def with_insertions(source: SourceText, insertions: Iterable[Insertion]) -> Iterator[bytes]:
+    """The bytes of a source file, with markup added.
+
+    Args:
+        source: The file as it was read.
+        insertions: In the order of the file.
+
+    Yields:
+        The bytes, in chunks.
+
+    Raises:
+        InputError: The file cannot be read, or is not what it was.
+    """
+    _check_unchanged(source)
+    codec = source.facts.codec
+    try:
+        with source.path.open("rb") as file:
+            for insertion in insertions:
+                yield from _copied(file.read, insertion.byte - file.tell())
+                yield insertion.markup.encode(codec, "xmlcharrefreplace")
+            yield from _copied(file.read, source.facts.size - file.tell())
+    except OSError as error:
+        raise InputError(f"{source.path}: cannot be read ({error.strerror or error})") from error
+
+
+def attribute(name: str, value: str) -> str:
+    """An attribute with a blank before it; characters that XML may not have are left out.
+
+    Example:
+        >>> attribute("n", "Ps 33 & 34")
+        ' n="Ps 33 &amp; 34"'
+    """
+    return f" {name}={quoteattr(without_controls(value))}"
+
+
+def without_controls(text: str) -> str:
+    """A text without the characters that XML may not have."""
+    return _NOT_XML.sub("", text)
+
+
+def sources(passages: Sequence[str]) -> str:
+    """The URIs of passages, with blanks between them."""
+    return " ".join(map(passage_uri, passages))
+
+
+def _attributes(found: Finding) -> str:
+    return (
+        attribute("type", found.kind)
+        + attribute("source", sources(found.passages))
+        + attribute("n", found.reference)
+        + attribute("cert", f"{found.probability:.2f}")
+    )
+
+
+def _tag(source: SourceText, found: Finding, piece: TextStretch) -> str:
+    inside = source.map.nodes.name[piece.node]
+    is_quote = found.kind == "quotation" and inside not in NO_QUOTE
+    return source.map.nodes.prefix[piece.node] + ("quote" if is_quote else "seg")
+
+
+def _check_tei(source: SourceText) -> None:
+    if source.kind != "tei":
+        raise UsageError(f"{source.path}: no TEI file; markup can be added to TEI only")
+
+
+def _check_unchanged(source: SourceText) -> None:
+    crc, size = 0, 0
+    try:
+        with source.path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                crc, size = zlib.crc32(chunk, crc), size + len(chunk)
+    except OSError as error:
+        raise InputError(f"{source.path}: cannot be read ({error.strerror or error})") from error
+    if (crc, size) != (source.facts.crc, source.facts.size):
+        raise InputError(f"{source.path}: the file has changed since it was read; read it again")
+
+
+def _copied(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
+    while size > 0 and (chunk := read(min(size, _CHUNK))):
+        size -= len(chunk)
+        yield chunk

@@ -1,0 +1,1 @@
+"""Candidates of runs on a server, and the Kibana objects that show them."""

@@ -1,0 +1,258 @@
+"""What an index on a server is asked, and a memory for the answers."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+from allusion_es.core.caches import LruCache
+from allusion_es.core.errors import IndexMissingError, ServerRefusedError, VerseError
+from allusion_es.es.answers import (
+    BUCKETS,
+    DOCUMENTS,
+    NAMED,
+    SCORED,
+    SEARCHES,
+    WORDS,
+    Count,
+    check_answer,
+    strange_answer,
+)
+from allusion_es.es.connection import Server, encode
+from allusion_es.es.documents import MAX_WORD, term_id, unpack_words
+from allusion_es.es.errors import reason_of, search_failure
+from allusion_es.es.meta import PARALLELS, PASSAGE_FIELDS
+from allusion_es.es.partial import Partial, find_shortfall
+from allusion_es.retrieval.types import Field
+
+# Cutting long work into parts.
+
+
+T = TypeVar("T")
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """`items` in lists of `size`, the last one shorter.
+
+    Example:
+        >>> list(batches("abc", 2))
+        [['a', 'b'], ['c']]
+    """
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+Fields = Mapping[str, type]
+"""Fields of documents, and what each is."""
+
+Term = tuple[int, int, int]
+"""Document frequency, collection frequency, most occurrences in one passage."""
+
+_TERM: Fields = {"df": Count, "cf": Count, "max_tf": Count}
+_NUMBERS = frozenset({"chapter", "verse", "order"})
+_PASSAGE: Fields = {name: int if name in _NUMBERS else str for name in PASSAGE_FIELDS}
+_WORDS: Fields = {"token": str, "lemma": str}
+
+_TOGETHER = 1_000
+_KEPT_PASSAGES = 50_000
+_KEPT_TERMS = 200_000
+
+
+class CachedRequests:
+    """Searches, words, passages and term statistics of one index.
+
+    Args:
+        server: Where it is.
+        name: Its name, for messages.
+        concrete: The index that holds the passages.
+        terms_index: The index that holds the term statistics.
+        partial: Allows searches that not all shards took part in, and is told of them.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        name: str,
+        concrete: str,
+        terms_index: str,
+        partial: Partial | None = None,
+    ) -> None:
+        """Nothing asked yet."""
+        self._server = server
+        self._partial = partial
+        self._name = name
+        self._proper = concrete
+        self._terms_index = terms_index
+        self._words: LruCache[str, tuple[str, str]] = LruCache(_KEPT_PASSAGES)
+        self._terms: LruCache[str, Term] = LruCache(_KEPT_TERMS)
+
+    def search(self, bodies: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+        """The hits of several searches; the words that come with them are remembered.
+
+        Raises:
+            IndexMissingError: The index was deleted or rebuilt meanwhile.
+            ServerRefusedError: The server refuses, or could not search the whole index.
+        """
+        allowed = self._partial is not None
+        lines = [encode(line) for body in bodies for line in (_header(body, allowed), body)]
+        with self._open():
+            answer = self._server.send_lines(f"/{self._proper}/_msearch", lines)
+            check_answer(answer, SEARCHES, self._server.url)
+            answers = answer["responses"]
+            if len(answers) != len(bodies):
+                raise strange_answer(self._server.url, f"{len(answers)} of {len(bodies)} searches")
+            return [self._hits(body, answer) for body, answer in zip(bodies, answers, strict=True)]
+
+    def _hits(self, body: dict[str, Any], answer: dict[str, Any]) -> list[dict[str, Any]]:
+        url = self._server.url
+        if failure := search_failure(answer, url):
+            raise failure
+        check_answer(answer, SCORED if "docvalue_fields" in body else NAMED, url)
+        self._check_shards(answer)
+        hits: list[dict[str, Any]] = answer["hits"]["hits"]
+        if len(hits) > body["size"]:
+            raise strange_answer(url, f"{len(hits)} hits instead of {body['size']}")
+        for hit in hits:
+            if "fields" in hit:
+                check_answer(hit, WORDS, url)
+                self._words.put(hit["sort"][1], self._unpacked(hit["fields"]["words"][0]))
+        return hits
+
+    def _check_shards(self, answer: dict[str, Any]) -> None:
+        if shortfall := find_shortfall(answer):
+            if self._partial is None:
+                raise shortfall.error(self._server.url)
+            self._partial.note(shortfall)
+
+    def _unpacked(self, packed: str) -> tuple[str, str]:
+        try:
+            return unpack_words(packed)
+        except ValueError:
+            raise strange_answer(self._server.url, "words") from None
+
+    def words(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The tokens and the lemmas of passages, with blanks between them.
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
+        found: dict[str, tuple[str, str]] = {}
+        missing = []
+        for identifier in dict.fromkeys(ids):
+            words = self._words.get(identifier)
+            if words is None:
+                missing.append(identifier)
+            else:
+                found[identifier] = words
+        for identifier, source in self._sources(missing, _WORDS):
+            found[identifier] = (source["token"], source["lemma"])
+            self._words.put(identifier, found[identifier])
+        return found
+
+    def books(self, most: int) -> frozenset[str]:
+        """The books that passages are of, at most so many; raises as `search` does."""
+        counted = {"books": {"terms": {"field": "book", "size": most}}}
+        with self._open():
+            answer = self._server.request(
+                "POST", f"/{self._proper}/_search", {"size": 0, "aggs": counted}
+            )
+        check_answer(answer, BUCKETS, self._server.url)
+        self._check_shards(answer)
+        return frozenset(each["key"] for each in answer["aggregations"]["books"]["buckets"])
+
+    def passages(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """All properties of passages but their words; raises as `words` does."""
+        return dict(self._sources(list(dict.fromkeys(ids)), _PASSAGE))
+
+    def parallels(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each passage the ids of those that say nearly the same; raises as `words` does."""
+        return {
+            identifier: tuple(_texts(source.get(PARALLELS, []), self._server.url))
+            for identifier, source in self._sources(list(dict.fromkeys(ids)), {}, (PARALLELS,))
+        }
+
+    def terms(self, field: Field, words: Sequence[str]) -> dict[str, Term]:
+        """Statistics of those of `words` that the collection has."""
+        distinct = [word for word in dict.fromkeys(words) if len(word) <= MAX_WORD]
+        terms = {word: self._terms.get(term_id(field, word)) for word in distinct}
+        missing = [word for word, term in terms.items() if term is None]
+        for batch in batches(missing, _TOGETHER):
+            ids = [term_id(field, word) for word in batch]
+            documents = self._documents(self._terms_index, ids, _TERM)
+            for word, identifier, source in zip(batch, ids, documents, strict=True):
+                # That a word is unknown is worth remembering too.
+                term = (source["df"], source["cf"], source["max_tf"]) if source else (0, 0, 0)
+                self._terms.put(identifier, term)
+                terms[word] = term
+        return {word: term for word, term in terms.items() if term is not None and term[0]}
+
+    def _sources(
+        self, ids: Sequence[str], fields: Fields, may_have: Sequence[str] = ()
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        for batch in batches(ids, _TOGETHER):
+            documents = self._documents(self._proper, batch, fields, may_have)
+            for identifier, source in zip(batch, documents, strict=True):
+                if source is None:
+                    raise VerseError(f"index {self._name!r} has no passage {identifier!r}")
+                yield identifier, source
+
+    def _documents(
+        self, index: str, ids: Sequence[str], fields: Fields, may_have: Sequence[str] = ()
+    ) -> list[dict[str, Any] | None]:
+        """Some fields of documents, None for those that do not exist."""
+        path = f"/{index}/_mget?_source_includes={','.join((*fields, *may_have))}"
+        with self._open():
+            answer = self._server.request("POST", path, {"ids": list(ids)})
+            check_answer(answer, DOCUMENTS, self._server.url)
+            documents = answer["docs"]
+            if [document["_id"] for document in documents] != list(ids):
+                raise strange_answer(self._server.url, "other documents than were asked for")
+            return [self._source(document, fields, may_have) for document in documents]
+
+    def _source(
+        self, document: dict[str, Any], fields: Fields, may_have: Sequence[str]
+    ) -> dict[str, Any] | None:
+        if "error" in document:
+            kind, reason = reason_of(document)
+            if kind == "index_not_found_exception":
+                raise IndexMissingError(reason)
+            raise ServerRefusedError(
+                f"{self._server.url} cannot give all that it has ({kind}: {reason}); see to the "
+                "cluster's health and try again"
+            )
+        check_answer(document, {"found": bool}, self._server.url)
+        if not document["found"]:
+            return None
+        check_answer(document, {"_source": fields}, self._server.url)
+        source = document["_source"]
+        return {name: source[name] for name in (*fields, *may_have) if name in source}
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Tell what it means if the index that was there is there no more."""
+        try:
+            yield
+        except IndexMissingError as error:
+            raise IndexMissingError(
+                f"index {self._name!r} at {self._server.url} was deleted or rebuilt meanwhile; "
+                "open it again"
+            ) from error
+
+
+def _header(body: dict[str, Any], allowed: bool) -> dict[str, Any]:
+    """How a search goes over several shards: word statistics are those of all of them.
+
+    Args:
+        body: The search.
+        allowed: Whether its answer may lack some of them.
+    """
+    # An answer without some shards is refused here, where it can be said which they are.
+    header: dict[str, Any] = {"allow_partial_search_results": True} if allowed else {}
+    return header if "knn" in body else {**header, "search_type": "dfs_query_then_fetch"}
+
+
+def _texts(values: Any, url: str) -> list[str]:  # noqa: ANN401 - as the server sends it
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise strange_answer(url, "parallels")
+    return values

@@ -1,0 +1,1 @@
+"""Gold links: read, checked, converted."""

@@ -1,0 +1,400 @@
+"""Gold links from the references that a TEI edition encodes."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from allusion_es.core.errors import VerseError
+from allusion_es.corpora.bible.references import parse_references
+from allusion_es.corpora.source import Annotation, SourceText
+from allusion_es.evaluation.gold.ids import ReferenceReader
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.gold.tei_references import (
+    Cited,
+    cited_by,
+    cited_in,
+    is_biblical,
+    looks_like_reference,
+)
+from allusion_es.language.latin.tokenise import Word, printed_words
+from allusion_es.retrieval.types import Query
+
+# Which words of a text an encoded reference goes to.
+
+
+_QUOTES = frozenset({"quote", "q"})
+_FEWEST = 3
+"""Words that a clause has at least; a shorter one is taken with what is before it."""
+
+_ITALIC = 3
+"""Words in italics before a note that are at least taken for a quotation."""
+
+_LONGEST_WORD = 40
+_SENTENCE_ENDS = frozenset(".?!;:")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Words that a reference goes to.
+
+    Attributes:
+        start: Where they start in the text.
+        end: Where they end, exclusive.
+        quoted: Whether they are marked as a quotation.
+        anchor: The word at which the reference stands, if nothing else marks the words, or "".
+    """
+
+    start: int
+    end: int
+    quoted: bool = False
+    anchor: str = ""
+
+
+class WordChooser:
+    """Finds the words that the references of a source go to.
+
+    Args:
+        source: The text.
+        most: Most words taken before a mere mark.
+    """
+
+    def __init__(self, source: SourceText, most: int) -> None:
+        self._source = source
+        self._text = source.text
+        self._most = most
+        self._quotes = sorted(
+            (each.end, each.start)
+            for each in source.annotations
+            if each.element in _QUOTES and each.end > each.start
+        )
+        self._marks = sorted({a.start for a in source.annotations if a.start == a.end})
+        # Up to where the words of a quotation belong to references before.
+        self._used: dict[tuple[int, int], int] = {}
+
+    def around(self, annotation: Annotation) -> Chosen | None:
+        """The quotation that an annotation stands in or is joined to by a `cit`."""
+        parent = annotation.parent
+        while parent >= 0:
+            other = self._source.annotations[parent]
+            if other.element in _QUOTES and other.end > other.start:
+                return self._part(other.start, other.end, annotation.start)
+            if other.element == "cit":
+                inner = [each for each in self._quotes if other.start <= each[1] < other.end]
+                if inner:
+                    return Chosen(min(start for _, start in inner), inner[-1][0], quoted=True)
+            parent = other.parent
+        return None
+
+    def at(self, point: int) -> Chosen | None:
+        """The words before a mark: a quotation that ends there, or the clause."""
+        last = point
+        while last and not self._text[last - 1].isalnum():
+            last -= 1
+        if not last:
+            return None
+        return self._quote_before(last, point) or self._italics(last, point) or self._clause(last)
+
+    def line(self, number: int, point: int) -> Chosen | None:
+        """A printed line and the next one, on the page that a note stands on."""
+        pages, lines = self._source.pages, self._source.lines
+        # A note at the foot of a page stands where the next one begins.
+        page = bisect_right(pages.starts, point - 1) - 1
+        first = pages.starts[page] if page >= 0 else 0
+        for index in range(bisect_left(lines.starts, first), bisect_right(lines.starts, point)):
+            if lines.labels[index] == str(number):
+                end = min([*lines.starts[index + 2 : index + 3], point])
+                chosen = Chosen(lines.starts[index], end)
+                return chosen if self._words(chosen.start, chosen.end) else None
+        return None
+
+    def before(self, place: int, count: int) -> str:
+        """So many words before a place, as they stand."""
+        words = self._words(max(0, place - _LONGEST_WORD * count), place)[-count:] if count else []
+        return self.clean(words[0].start, place) if words else ""
+
+    def after(self, place: int, count: int) -> str:
+        """So many words after a place."""
+        words = self._words(place, place + _LONGEST_WORD * count)[:count] if count else []
+        return self.clean(place, words[-1].end) if words else ""
+
+    def clean(self, start: int, end: int) -> str:
+        """A stretch of the text on one line."""
+        return " ".join(self._text[start:end].split())
+
+    def _words(self, start: int, end: int) -> list[Word]:
+        words = printed_words(self._text[start:end])
+        return [Word(word.form, word.start + start, word.end + start) for word in words]
+
+    def _part(self, start: int, end: int, point: int) -> Chosen:
+        """What a quotation has up to a reference in it; all of it where that is the only one."""
+        inner = bisect_right(self._marks, end) - bisect_right(self._marks, start)
+        if inner < 2:
+            return Chosen(start, end, quoted=True)
+        used = self._used.get((start, end), start)
+        stop = point if used < point < end else end
+        self._used[start, end] = stop
+        return Chosen(used if used < stop else start, stop, quoted=True)
+
+    def _quote_before(self, last: int, point: int) -> Chosen | None:
+        place = bisect_left(self._quotes, (last, -1))
+        if place < len(self._quotes) and self._quotes[place][0] <= point:
+            end, start = self._quotes[place]
+            return Chosen(start, end, quoted=True)
+        return None
+
+    def _italics(self, last: int, point: int) -> Chosen | None:
+        text_map = self._source.map
+        for node in text_map.nodes.around(text_map.node_of(last - 1)):
+            if text_map.nodes.name[node] == "hi":
+                start, end = text_map.nodes.start[node], text_map.nodes.end[node]
+                used = self._used.get((start, end), start)
+                self._used[start, end] = point
+                if len(self._words(used, last)) >= _ITALIC:
+                    return Chosen(used, last, quoted=True)
+        return None
+
+    def _clause(self, last: int) -> Chosen | None:
+        words = self._words(max(0, last - _LONGEST_WORD * self._most), last)[-self._most :]
+        if not words:
+            return None
+        start = words[0].start
+        for index in range(len(words) - 1, 0, -1):
+            last_before, first = words[index - 1].end - 1, words[index].start
+            between = self._text[last_before + 1 : first]
+            ends = len(words) - index >= _FEWEST and _SENTENCE_ENDS.intersection(between)
+            verse = self._in_verse(last_before) and self._in_verse(first)
+            if ends or ("\n" in between and not verse):
+                start = first
+                break
+        anchor = self._text[words[-1].start : words[-1].end]
+        return Chosen(start, words[-1].end, anchor=" ".join(anchor.split()))
+
+    def _in_verse(self, place: int) -> bool:
+        """Whether a character stands in a line of verse, over whose end a clause may go."""
+        text_map = self._source.map
+        names = (text_map.nodes.name[n] for n in text_map.nodes.around(text_map.node_of(place)))
+        return "l" in names
+
+
+LINK_TYPES = ("quotation", "paraphrase", "allusion", "reference")
+"""Of which type a link may be; an element's own `type` is kept if it is one of them."""
+
+_NOTES = frozenset({"app", "bibl", "note", "ref"})
+_AROUND = frozenset({"quote", "q", "seg", "ref", "cit"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A reference that gives no link.
+
+    Attributes:
+        line: The line of the file.
+        written: The reference, or the beginning of its note.
+        reason: Why.
+    """
+
+    line: int
+    written: str
+    reason: str
+
+
+@dataclass(slots=True)
+class TeiGold:
+    """What a file's references give.
+
+    Attributes:
+        links: Gold links, in the order of the references.
+        unread: References that give none.
+        without: Notes, and pointers to elsewhere, that have no reference to the Bible.
+    """
+
+    links: list[GoldLink] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    without: int = 0
+
+
+def gold_from_tei(
+    source: SourceText,
+    reader: ReferenceReader,
+    *,
+    words: int = 10,
+    context: int = 15,
+    first: int = 1,
+) -> TeiGold:
+    """The gold links that a TEI file encodes.
+
+    References are read from `cRef`, `target` and `source`, and from the words of `note`, `bibl`
+    and `ref`. What they go to is, where there is any: the words of the element itself (`quote`,
+    `q`, `seg`, `ref`), the quotation that it stands in, the `quote` of its `cit`, the quotation or
+    at least three words in italics (`hi`) that it follows; else the clause before it, whose last
+    word is the anchor. A note that names the printed lines it goes to (`9 cf. Rom. 5, 12`) goes to
+    that line of its page and the next.
+
+    A link's type is the element's own `type`, if that is one of `LINK_TYPES`; `allusion` if `cf.`
+    stands before the reference; `quotation` for words marked as a quotation; else `reference`.
+
+    Args:
+        source: A TEI file.
+        reader: Resolves references in the collection.
+        words: Most words before a mere mark.
+        context: Words before and after, at most.
+        first: The number of the first link in its id.
+    """
+    return _Gatherer(source, reader, words, context, first).gathered()
+
+
+class _Gatherer:
+    def __init__(
+        self, source: SourceText, reader: ReferenceReader, words: int, context: int, first: int
+    ) -> None:
+        self._source = source
+        self._reader = reader
+        self._context = context
+        self._number = first
+        self._choose = WordChooser(source, words)
+        self._gold = TeiGold()
+        self._book = ""
+        self._by_id = {each.id: each for each in source.annotations if each.id}
+
+    def gathered(self) -> TeiGold:
+        children: dict[int, list[Annotation]] = {}
+        for each in self._source.annotations:
+            children.setdefault(each.parent, []).append(each)
+        continued = {each.next for each in self._by_id.values() if each.next}
+        for number, annotation in enumerate(self._source.annotations):
+            if annotation.id and annotation.id in continued:
+                continue
+            parent = annotation.parent
+            if parent >= 0 and self._source.annotations[parent].element in _NOTES:
+                continue
+            self._gather(annotation, children.get(number, []))
+        return self._gold
+
+    def _gather(self, annotation: Annotation, children: Sequence[Annotation]) -> None:
+        if annotation.element in _AROUND and annotation.end > annotation.start:
+            cited = self._named(annotation)
+            if cited:
+                quoted = annotation.element not in ("ref", "seg")
+                chosen = Chosen(annotation.start, self._last(annotation).end, quoted)
+                self._add(annotation, cited, [chosen] * len(cited))
+            elif annotation.element == "ref":
+                self._gold.without += 1
+            return
+        if annotation.element not in _NOTES or (
+            annotation.element == "app" and not annotation.text
+        ):
+            return
+        named = self._named(annotation)
+        for child in children:
+            named += [each for each in self._named(child) if each not in named]
+        cited = cited_in(annotation.text, self._book) or named
+        self._book = _last_book(cited)
+        if not cited:
+            self._miss(annotation)
+            return
+        self._add(annotation, cited, list(self._words(annotation, cited)))
+
+    def _last(self, annotation: Annotation) -> Annotation:
+        """The last element of those that `next` joins."""
+        seen = {annotation.id}
+        while annotation.next in self._by_id and annotation.next not in seen:
+            annotation = self._by_id[annotation.next]
+            seen.add(annotation.id)
+        return annotation
+
+    def _named(self, annotation: Annotation) -> list[Cited]:
+        target = annotation.target
+        if target.startswith("#") and target[1:] in self._source.ids:
+            return []
+        cited = cited_by(target)
+        if not cited and is_biblical(target):
+            self._gold.unread.append(
+                Unread(annotation.line, target[:80], "cannot be read as verses")
+            )
+        return cited
+
+    def _miss(self, annotation: Annotation) -> None:
+        if looks_like_reference(annotation.text) or annotation.element == "bibl":
+            reason = "names no verse of the Bible that can be read"
+            written = annotation.text or annotation.target
+            self._gold.unread.append(Unread(annotation.line, written[:80], reason))
+        else:
+            self._gold.without += 1
+
+    def _words(self, annotation: Annotation, cited: Sequence[Cited]) -> Iterator[Chosen | None]:
+        """The words that each reference of a note goes to."""
+        point, span = annotation.start, None
+        pointed = annotation.target.removeprefix("#").split(" ")[0]
+        if annotation.target.startswith("#") and pointed in self._source.ids:
+            start, point = self._source.ids[pointed]
+            span = Chosen(start, point) if start < point else None
+        elif annotation.id in self._source.pointers:
+            point = self._source.pointers[annotation.id]
+        mark = span or self._choose.around(annotation) or self._choose.at(point)
+        for each in cited:
+            yield self._choose.line(each.line, annotation.start) if each.line else mark
+
+    def _add(
+        self, annotation: Annotation, cited: Sequence[Cited], chosen: Sequence[Chosen | None]
+    ) -> None:
+        """Links for references: one for those that go to the same words in the same way."""
+        groups: dict[tuple[Chosen, str], list[Cited]] = {}
+        for each, words in zip(cited, chosen, strict=True):
+            if words is None:
+                what = f"line {each.line} is not on its page" if each.line else "no words before it"
+                self._gold.unread.append(Unread(annotation.line, each.written, what))
+                continue
+            kind = _kind(annotation, each, words)
+            groups.setdefault((words, kind), []).append(each)
+        for (words, kind), listed in groups.items():
+            relevant = list(self._resolved(annotation, listed))
+            if relevant:
+                self._gold.links.append(self._link(annotation, words, kind, relevant))
+
+    def _resolved(self, annotation: Annotation, cited: Sequence[Cited]) -> Iterator[str]:
+        seen: set[str] = set()
+        for each in cited:
+            try:
+                passages = self._reader.passages(each.written)
+            except VerseError as error:
+                self._gold.unread.append(Unread(annotation.line, each.written, str(error)))
+                continue
+            for passage in passages:
+                if passage not in seen:
+                    seen.add(passage)
+                    yield passage
+
+    def _link(
+        self, annotation: Annotation, words: Chosen, kind: str, relevant: Sequence[str]
+    ) -> GoldLink:
+        source, choose = self._source, self._choose
+        query = Query(
+            text=choose.clean(words.start, words.end),
+            query_id=f"{source.path.stem}-{self._number}",
+            before=choose.before(words.start, self._context),
+            after=choose.after(words.end, self._context),
+            anchor=words.anchor,
+        )
+        self._number += 1
+        return GoldLink(
+            query=query,
+            relevant=tuple(relevant),
+            type=kind,
+            author=source.author,
+            title=source.title or source.path.stem,
+            source=f"{source.path.name}:{annotation.xpath}",
+            line=annotation.line,
+        )
+
+
+def _kind(annotation: Annotation, cited: Cited, words: Chosen) -> str:
+    if annotation.type in LINK_TYPES:
+        return annotation.type
+    if cited.confer:
+        return "allusion"
+    return "quotation" if words.quoted else "reference"
+
+
+def _last_book(cited: Sequence[Cited]) -> str:
+    """The book that `ibid.` in the next note means."""
+    return parse_references(cited[-1].written)[-1].book if cited else ""

@@ -1,0 +1,1 @@
+"""The paper's experiments: tables, figures and the figures it printed."""

@@ -1,0 +1,365 @@
+"""Vectors of texts that were learned from known citations: what cites what lies close."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.arrays import Array, Singles, save_arrays
+from allusion_es.core.errors import SettingsMismatchError
+from allusion_es.language.citations.files import open_learned
+from allusion_es.language.citations.word_parts import Word, WordParts, find_rows, lemma_key
+from allusion_es.language.latin.analysis import AnalysisSettings
+
+# The file that citation vectors are kept in: one byte a number, and no text.
+
+
+KIND = "citation vectors"
+FORMAT = 1
+"""Raised whenever the file changes in a way that older programs cannot read."""
+
+_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_LARGEST = 127
+_ZERO = 1e-30
+"""Rows that are smaller are zero: single precision could not hold their scales."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitationTable:
+    """What training learns.
+
+    Attributes:
+        keys: Which token, lemma or gram each row stands for (`word_parts`), ascending, shape (n,).
+        rows: Their vectors, shape (n, dimension), float32.
+        lemma_keys: Lemmas that have a weight, ascending, shape (m,).
+        lemma_weights: `exp(b) idf` of each, shape (m,), float32.
+        unknown_weight: The weight of any other lemma.
+    """
+
+    keys: NDArray[np.int64]
+    rows: Singles
+    lemma_keys: NDArray[np.int64]
+    lemma_weights: Singles
+    unknown_weight: float
+
+
+def save_citation_vectors(
+    path: Path, table: CitationTable, settings: AnalysisSettings, about: Mapping[str, Any]
+) -> str:
+    """Write a table with one byte a number and a scale a row, whole or not at all.
+
+    Args:
+        path: The file.
+        table: What was learned.
+        settings: How the texts were analysed; others cannot use it.
+        about: What it was learned from, as JSON.
+
+    Returns:
+        The model's name: it names the content, so no two models have the same.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    numbers, scales = to_bytes(table.rows)
+    arrays: dict[str, Array] = {
+        "keys": table.keys,
+        "rows": numbers,
+        "scales": scales,
+        "lemma_keys": table.lemma_keys,
+        "lemma_weights": table.lemma_weights,
+    }
+    meta = {
+        "kind": KIND,
+        "format": FORMAT,
+        "settings": asdict(settings),
+        "unknown_weight": table.unknown_weight,
+        "about": dict(about),
+    }
+    digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    for array in arrays.values():
+        digest.update(np.ascontiguousarray(array).data)
+    name = digest.hexdigest()[:16]
+    save_arrays(path, {**meta, "name": name}, arrays)
+    return name
+
+
+def is_name(name: str) -> bool:
+    """Whether a name can be that of citation vectors; it becomes part of a path.
+
+    Example:
+        >>> is_name("0f3a"), is_name("../0f3a")
+        (True, False)
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def to_bytes(rows: Singles) -> tuple[NDArray[np.int8], Singles]:
+    """Vectors as whole numbers from -127 to 127, and what to multiply each row by.
+
+    Args:
+        rows: Shape (n, dimension).
+
+    Returns:
+        Shapes (n, dimension) and (n,).
+
+    Example:
+        >>> numbers, scales = to_bytes(np.array([[0.5, -1.0], [0.0, 0.0]], dtype=np.float32))
+        >>> numbers.tolist(), scales.round(4).tolist()
+        ([[64, -127], [0, 0]], [0.007899999618530273, 0.0])
+    """
+    largest = np.abs(rows).max(axis=1, initial=0.0).astype(np.float64)
+    largest[largest < _ZERO] = 0.0
+    steps = np.divide(_LARGEST, largest, out=np.zeros(len(rows)), where=largest > 0)
+    numbers = np.rint(rows * steps[:, None]).astype(np.int8)
+    return numbers, (largest / _LARGEST).astype(np.float32)
+
+
+CONTEXT = 0.5
+"""How much the words around a query count beside its own."""
+
+_TOGETHER = 20_000
+_FEW = 2_000
+_WORDS = 10_000
+_KEPT = 100_000
+"""Words whose vectors are kept in memory, about as many as a large collection has."""
+
+_MOST_SCALE = 1e6
+_MOST_WEIGHT = 1e6
+"""Real scales and weights are far smaller; larger ones could make a sum infinite."""
+
+
+class CitationVectors:
+    """Gives texts vectors of unit length, whose cosine says whether one cites the other.
+
+    `v(text) = sum over its distinct words of sqrt(tf) w(lemma) v(word)`, made unit length, with
+    `w(lemma) = exp(b) idf`; `word_parts` says what v(word) is.
+
+    Args:
+        path: A file that `save_citation_vectors` wrote; it is memory-mapped.
+
+    Attributes:
+        name: Names the content.
+        dimension: Length of the vectors.
+        settings: How texts must be analysed.
+        about: What it was learned from.
+
+    Raises:
+        IndexDamagedError: The file is damaged.
+        InputError: It is something else, of another format, or cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        file = open_learned(path, KIND, FORMAT, "citation vectors")
+        self.name: str = file.told(_name)
+        self.about: Mapping[str, Any] = file.about
+        self.settings = file.settings
+        self._unknown_weight: float = file.told(_unknown_weight)
+        self._keys = file.integers("keys", (None,))
+        self._rows = file.integers("rows", (len(self._keys), None), 128, least=-127)
+        self._scales = file.floats("scales", (len(self._keys),), _MOST_SCALE, least=0)
+        self._lemma_keys = file.integers("lemma_keys", (None,))
+        weights = (len(self._lemma_keys),)
+        self._lemma_weights = file.floats("lemma_weights", weights, _MOST_WEIGHT, least=0)
+        self.dimension: int = self._rows.shape[1]
+        self.path = path
+        self._kept_places: dict[Word, int] = {}
+        self._kept = np.zeros((0, self.dimension), dtype=np.float32)
+
+    def __len__(self) -> int:
+        """How many tokens, lemmas and grams it has."""
+        return len(self._keys)
+
+    def fits(self, settings: AnalysisSettings) -> bool:
+        """Whether they were learned from texts that were analysed like this."""
+        return self.settings == settings
+
+    def check(self, settings: AnalysisSettings) -> None:
+        """Refuse to work on words that come from another analysis.
+
+        Args:
+            settings: How an index is analysed.
+
+        Raises:
+            SettingsMismatchError: It is not how the texts were analysed that this is learned from.
+        """
+        if self.fits(settings):
+            return
+        mine, other = asdict(self.settings), asdict(settings)
+        changed = [
+            f"{key} {mine[key]!r} (here {other[key]!r})" for key in mine if mine[key] != other[key]
+        ]
+        raise SettingsMismatchError(
+            f"citation vectors {self.name} were learned with {', '.join(changed)}; learn others "
+            "with 'allusion-es learn', or build the index with --no-learned-links"
+        )
+
+    def table(self) -> CitationTable:
+        """What they are made of, to go on learning from."""
+        return CitationTable(
+            self._keys,
+            self._rows * self._scales[:, None],
+            self._lemma_keys,
+            self._lemma_weights,
+            self._unknown_weight,
+        )
+
+    def word_vectors(self, words: Sequence[Word]) -> Singles:
+        """`w(lemma) v(word)` of each word, shape (len(words), dimension); zeros if unknown."""
+        result = np.zeros((len(words), self.dimension), dtype=np.float32)
+        parts = WordParts(words, self._keys)
+        weights = parts.weights * self._scales[parts.rows]
+        if len(words) > _FEW:
+            # Many words share their parts: each row is read as numbers once.
+            result[:] = _product(weights, parts.rows, parts.offsets, self._rows)
+        else:
+            _add(result, weights, parts.rows, parts.offsets, self._rows)
+        result *= self.word_weights(words)[:, None]
+        return result
+
+    def known_word_vectors(self, words: Sequence[Word]) -> Singles:
+        """What `word_vectors` gives, kept for the next time, since texts repeat their words.
+
+        Args:
+            words: Each once.
+        """
+        known = self._kept_places.get
+        places = [known(word, -1) for word in words]
+        if -1 not in places:
+            return self._kept[places]
+        new = [word for word, place in zip(words, places, strict=True) if place < 0]
+        if len(self._kept_places) + len(new) > _KEPT:
+            self._kept_places.clear()
+            new = list(words)
+        if new:
+            first, size = len(self._kept_places), len(self._kept_places) + len(new)
+            if size > len(self._kept):
+                grown = np.zeros((size + size // 2, self.dimension), dtype=np.float32)
+                grown[:first] = self._kept[:first]
+                self._kept = grown
+            for start in range(0, len(new), _WORDS):
+                some = new[start : start + _WORDS]
+                self._kept[first + start : first + start + len(some)] = self.word_vectors(some)
+            self._kept_places.update(zip(new, range(first, size), strict=True))
+        return self._kept[[self._kept_places[word] for word in words]]
+
+    def word_weights(self, words: Sequence[Word]) -> Singles:
+        """`w(lemma)` of each word, shape (len(words),)."""
+        rows = find_rows(self._lemma_keys, [lemma_key(lemma) for _, lemma in words])
+        weights = np.full(len(words), self._unknown_weight, dtype=np.float32)
+        weights[rows >= 0] = self._lemma_weights[rows[rows >= 0]]
+        return weights
+
+    def text_vectors(self, texts: Sequence[Sequence[Word]]) -> Singles:
+        """Unit vectors of texts, shape (len(texts), dimension); zeros where no word is known."""
+        result = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        place = 0
+        remaining = iter(texts)
+        while batch := list(islice(remaining, _TOGETHER)):
+            result[place : place + len(batch)] = self._batch(batch)
+            place += len(batch)
+        return result
+
+    def query_vector(
+        self, words: Sequence[Word], window: Sequence[Word] = (), context: float = CONTEXT
+    ) -> Singles:
+        """The unit vector of a query, shape (dimension,); zeros where no word is known.
+
+        Args:
+            words: The query's own words.
+            window: These with those before and after them; empty where there are none.
+            context: How much the unit vector of the window counts beside that of the words.
+        """
+        return self.query_vectors(words, window, context)[1]
+
+    def query_vectors(
+        self, words: Sequence[Word], window: Sequence[Word] = (), context: float = CONTEXT
+    ) -> tuple[Singles, Singles]:
+        """`query_vector` of the words alone, and with those around them."""
+        own, around = self.text_vectors([words, window])
+        both = np.asarray(own + np.float32(context) * around, dtype=np.float32)
+        return unit(own), unit(both)
+
+    def _batch(self, texts: Sequence[Sequence[Word]]) -> Singles:
+        numbers: dict[Word, int] = {}
+        offsets, codes, roots = [0], list[int](), list[float]()
+        for text in texts:
+            counts: dict[int, int] = {}
+            for word in text:
+                code = numbers.setdefault(word, len(numbers))
+                counts[code] = counts.get(code, 0) + 1
+            codes += counts
+            roots += [math.sqrt(count) for count in counts.values()]
+            offsets.append(len(codes))
+        vectors = self.known_word_vectors(list(numbers))
+        weights = np.array(roots, dtype=np.float32)
+        if len(texts) > _FEW:
+            return unit(
+                _product(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
+            )
+        sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        _add(sums, weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
+        return unit(sums)
+
+
+def _name(meta: Mapping[str, Any]) -> str:
+    """The name in a header, which becomes part of a path."""
+    name: str = meta["name"]
+    if not is_name(name):
+        raise ValueError("name")
+    return name
+
+
+def _unknown_weight(meta: Mapping[str, Any]) -> float:
+    weight = float(meta["unknown_weight"])
+    if not 0 <= weight <= _MOST_WEIGHT:
+        raise ValueError("unknown_weight")
+    return weight
+
+
+def _add(
+    sums: Singles,
+    weights: Singles,
+    columns: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    table: Array,
+) -> None:
+    """What `_product` gives, to the last digit, added to zeros; for few rows."""
+    lengths = np.diff(offsets)
+    # One after the other, as a sparse product adds them; numpy's own sums go in other orders.
+    for number in range(int(lengths.max(initial=0))):
+        rows = np.flatnonzero(lengths > number)
+        places = offsets[rows] + number
+        sums[rows] += table[columns[places]] * weights[places][:, None]
+
+
+def _product(
+    weights: Singles, columns: NDArray[np.int64], offsets: NDArray[np.int64], table: Array
+) -> Singles:
+    """Weighted sums of a table's rows, shape (len(offsets) - 1, dimension)."""
+    from scipy.sparse import csr_array  # takes longer to import than a few words to encode
+
+    used, places = np.unique(columns, return_inverse=True)
+    matrix = csr_array((weights, places, offsets), shape=(len(offsets) - 1, len(used)))
+    product: Singles = matrix @ table[used].astype(np.float32)
+    return product
+
+
+def unit(vectors: Singles) -> Singles:
+    """Vectors made unit length, same shape; what is zero but for rounding becomes zero."""
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=-1, keepdims=True)
+    result = np.zeros_like(vectors)
+    np.divide(vectors, lengths, out=result, where=lengths > 1e-6, casting="same_kind")
+    return result
+
+
+def pairs(tokens: Sequence[str], lemmas: Sequence[str]) -> Iterator[Word]:
+    """The words of a text from its tokens and lemmas, which run in parallel."""
+    return zip(tokens, lemmas, strict=True)

@@ -1,0 +1,216 @@
+"""Lemmatisers: plug-ins that give a word form its dictionary form."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays, save_arrays
+from allusion_es.core.errors import AllusionError
+from allusion_es.core.files import data_dir
+from allusion_es.core.plugins import load_plugin
+from allusion_es.language.latin.corrections import CORRECTIONS, VERSION
+from allusion_es.language.latin.fold import fold, kept_by_word
+from allusion_es.language.latin.spelling import likely_spelling, spellings
+
+# simplemma's Latin dictionary as a file that opens at once.
+#
+# simplemma unpacks its dictionary at every start, which takes over a second; a query should not
+# wait for that. It is unpacked once, into the data folder, and memory-mapped from then on.
+
+
+_LANGUAGE = "la"
+_STRIDE = 64
+
+
+class SavedDictionary(Mapping[str, str]):
+    """Word forms and lemmas in sorted arrays, found by bisection.
+
+    Args:
+        file: Arrays that `save_dictionary` wrote.
+
+    Raises:
+        IndexDamagedError: They are something else; or later, a word is.
+    """
+
+    def __init__(self, file: ArrayFile) -> None:
+        # Python reads single items of a memoryview much faster than those of an array.
+        checked = CheckedArrays(file)
+        texts = {name: checked.integers(name, (None,), 256) for name in ("keys", "values")}
+        key_ends = checked.offsets("key_ends", None, len(texts["keys"]))
+        value_ends = checked.offsets("value_ends", len(key_ends) - 1, len(texts["values"]))
+        self._file = file
+        self._keys, self._key_ends = texts["keys"].data, key_ends.data
+        self._values, self._value_ends = texts["values"].data, value_ends.data
+        # Bisecting some keys as a list is much faster than all of them in the arrays.
+        self._some_keys = [self._key(number) for number in range(0, len(self), _STRIDE)]
+
+    def __getitem__(self, form: str) -> str:
+        """The lemma of a word form.
+
+        Raises:
+            KeyError: The dictionary does not have it.
+        """
+        key = form.encode()
+        strides = bisect_right(self._some_keys, key)
+        low, high = max(strides - 1, 0) * _STRIDE, min(strides * _STRIDE, len(self))
+        while low < high:
+            middle = (low + high) // 2
+            if self._key(middle) < key:
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(self) or self._key(low) != key:
+            raise KeyError(form)
+        return self._text(self._values[self._value_ends[low] : self._value_ends[low + 1]].tobytes())
+
+    def __iter__(self) -> Iterator[str]:
+        """The word forms, sorted by their bytes."""
+        return (self._text(self._key(number)) for number in range(len(self)))
+
+    def __len__(self) -> int:
+        """How many word forms there are."""
+        return len(self._key_ends) - 1
+
+    def _text(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise self._file.damaged("a word is no text") from None
+
+    def _key(self, number: int) -> bytes:
+        return self._keys[self._key_ends[number] : self._key_ends[number + 1]].tobytes()
+
+
+class SavedDictionaries:
+    """A dictionary factory for simplemma's strategies that opens the saved dictionary."""
+
+    def get_dictionary(self, lang: str) -> Mapping[str, str]:
+        """The Latin dictionary, saved first where it is not yet.
+
+        Raises:
+            ValueError: Another language is asked for.
+        """
+        if lang != _LANGUAGE:
+            raise ValueError(f"Unsupported language: {lang}")
+        return self._latin
+
+    @cached_property
+    def _latin(self) -> Mapping[str, str]:
+        path = data_dir() / "data" / f"simplemma-{version('simplemma')}-{_LANGUAGE}.arrays"
+        try:
+            state = path.stat()
+            return _opened(path, state.st_mtime_ns, state.st_size)
+        except (AllusionError, OSError):
+            return _unpack(path)
+
+
+@lru_cache(maxsize=1)  # opened once, however many analysers there are
+def _opened(path: Path, changed: int, size: int) -> SavedDictionary:
+    """The dictionary of a file in the state that time and size tell."""
+    return SavedDictionary(ArrayFile(path, "delete it"))
+
+
+def _unpack(path: Path) -> Mapping[str, str]:
+    """The dictionary as simplemma has it, saved at `path` for the next time if that can be."""
+    from simplemma.strategies.dictionaries import DefaultDictionaryFactory
+
+    dictionary: Mapping[str, str] = DefaultDictionaryFactory().get_dictionary(_LANGUAGE)
+    try:
+        save_dictionary(path, dictionary)
+        return SavedDictionary(ArrayFile(path, "delete it"))
+    except AllusionError:
+        return dictionary
+
+
+def save_dictionary(path: Path, dictionary: Mapping[str, str]) -> None:
+    """Write a dictionary for `SavedDictionary`.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    pairs = sorted((form.encode(), lemma.encode()) for form, lemma in dictionary.items())
+    arrays: dict[str, Array] = {}
+    for name, texts in (("key", [key for key, _ in pairs]), ("value", [v for _, v in pairs])):
+        arrays[f"{name}s"] = np.frombuffer(b"".join(texts), np.uint8)
+        ends = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum([len(text) for text in texts], out=ends[1:])
+        arrays[f"{name}_ends"] = ends
+    save_arrays(path, {}, arrays)
+
+
+GROUP = "allusion_es.lemmatisers"
+"""The entry-point group that lemmatisers register in."""
+
+
+class Lemmatiser(Protocol):
+    """Gives a word form its dictionary form; forms and lemmas are spelled as by `fold`."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever lemmas may change."""
+        ...
+
+    def lemma(self, form: str) -> str:
+        """The dictionary form of `form`; `form` itself where it is unknown."""
+        ...
+
+    def is_word(self, form: str) -> bool:
+        """Whether `form` is a known word form."""
+        ...
+
+
+def load_lemmatiser(name: str) -> Lemmatiser:
+    """The lemmatiser that is registered under `name`.
+
+    Raises:
+        PluginError: There is none of that name, or it cannot be loaded.
+    """
+    lemmatiser: Lemmatiser = load_plugin(GROUP, name)()
+    return lemmatiser
+
+
+class Simplemma:
+    """Latin lemmas from the simplemma package (dictionary and rules, .943 of PROIEL's lemmas).
+
+    simplemma knows Latin best as dictionaries spell it, with v for consonantal u; forms are
+    respelled for it, and what it answers is folded again. Some of its lemmas are corrected.
+
+    Example:
+        >>> Simplemma().lemma("uiderunt"), Simplemma().is_word("populusque")
+        ('uideo', False)
+    """
+
+    def __init__(self) -> None:
+        # Importing simplemma takes 0.1 s: not before it is used.
+        from simplemma import Lemmatizer
+        from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy
+
+        dictionaries = SavedDictionaries()
+        strategy = DefaultStrategy(dictionary_factory=dictionaries)
+        self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
+        self._dictionary = DictionaryLookupStrategy(dictionaries)
+        self.version = f"{version('simplemma')}+{VERSION}"
+        self.lemma = kept_by_word(self._lemma)
+        self.is_word = kept_by_word(self._is_word)
+
+    def _lemma(self, form: str) -> str:
+        """See `Lemmatiser.lemma`."""
+        if form in CORRECTIONS:
+            return CORRECTIONS[form]
+        return fold(self._lemmatise(self._spelling(form), lang="la")) or form
+
+    def _is_word(self, form: str) -> bool:
+        """See `Lemmatiser.is_word`."""
+        return any(self._is_known(spelling) for spelling in spellings(form))
+
+    def _spelling(self, form: str) -> str:
+        known = (spelling for spelling in spellings(form) if self._is_known(spelling))
+        return next(known, likely_spelling(form))
+
+    def _is_known(self, spelling: str) -> bool:
+        return self._dictionary.get_lemma(spelling, "la") is not None

@@ -1,0 +1,100 @@
+"""Words and their places in a text as editors print it."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from allusion_es.language.latin.fold import fold, kept_by_word
+
+_LETTER = r"[^\W\d_][\u0300-\u036f]*"
+# Editors' marks inside a word (supplements, deletions, cruces, soft hyphens), or a hyphen
+# with the line break that it causes.
+_INSIDE = r"(?:[\[\]<>(){}⟨⟩‹›†‡*\u00ad]+|[-\u2010\u00ac\u00ad][^\S\n]*\n[^\S\n]*)"
+_WORD = re.compile(f"{_LETTER}(?:{_INSIDE}?{_LETTER})*|&")
+
+_ENCLITICS = ("que", "ne", "ue")
+_WHOLE = frozenset({"chalane", "siccine"})
+"""Words that no dictionary has and whose end only looks like an enclitic."""
+
+
+class Word(NamedTuple):
+    """A word of a text.
+
+    Attributes:
+        form: The word as `fold` spells it.
+        start: Where it starts, in characters of the text.
+        end: Where it ends, exclusive.
+    """
+
+    form: str
+    start: int
+    end: int
+
+
+class Tokeniser:
+    r"""Finds the words of texts, enclitics as words of their own.
+
+    -que, -ne and -ve are split off where the rest is a word and the whole is not, so that
+    `itaque`, `neque` and `quisque` stay whole. Words broken by a hyphen at the end of a line
+    and words with editors' marks inside are one word; `&` is `et`; numbers are left out.
+
+    Args:
+        is_word: Tells whether a folded form is a known word.
+
+    Example:
+        >>> known = {"dixit", "neque", "uerbum"}.__contains__
+        >>> words = Tokeniser(known).words("Dixitque: neque ver-\nbum [e]st 3")
+        >>> [word.form for word in words]
+        ['dixit', 'que', 'neque', 'uerbum', 'est']
+    """
+
+    def __init__(self, is_word: Callable[[str], bool]) -> None:
+        self._is_word = is_word
+        # Texts repeat their words: each distinct one is folded and looked up once.
+        self._split = kept_by_word(self._split_printed)
+
+    def words(self, text: str) -> list[Word]:
+        """The words of `text` in order."""
+        words: list[Word] = []
+        split = self._split
+        for match in _WORD.finditer(text):
+            form, enclitic = split(match[0])
+            start, end = match.span()
+            if enclitic:
+                cut = _before_letters(text, end, len(enclitic))
+                words += (Word(form, start, cut), Word(enclitic, cut, end))
+            elif form:
+                words.append(Word(form, start, end))
+        return words
+
+    def _split_printed(self, printed: str) -> tuple[str, str]:
+        """The folded word without its enclitic, and the enclitic or ""."""
+        form = "et" if printed == "&" else fold(printed)
+        for enclitic in _ENCLITICS:
+            rest = form.removesuffix(enclitic)
+            if 2 <= len(rest) < len(form):
+                whole = form in _WHOLE or self._is_word(form)
+                split = not whole and self._is_word(rest)
+                return (rest, enclitic) if split else (form, "")
+        return form, ""
+
+
+def _before_letters(text: str, end: int, count: int) -> int:
+    """Where the last `count` letters before `end` begin; marks between them are skipped."""
+    while count:
+        end -= 1
+        count -= text[end].isalpha()
+    return end
+
+
+def printed_words(text: str) -> list[Word]:
+    """The words of a text as printed: enclitics stay on, and no dictionary is asked.
+
+    Example:
+        >>> [word.form for word in printed_words("Dixitque: 3 [e]st")]
+        ['dixitque', 'est']
+    """
+    return _PRINTED.words(text)
+
+
+_PRINTED = Tokeniser(lambda form: True)

@@ -1,0 +1,114 @@
+"""Words matched by their letters, so that other endings and spellings count."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.arrays import Floats
+from allusion_es.language.citations.word_parts import gram_keys
+from allusion_es.retrieval.explanations import Parts, as_contributions
+from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+)
+from allusion_es.retrieval.weighting import idf
+
+_REMEMBERED = 100_000
+"""Words whose grams are kept."""
+
+
+class Spelling:
+    """Weight of the query's words, each as far as its best match in the passage is like it.
+
+    `sum over distinct words i of the query of idf_i max_j C_ij²`, C the cosine of the sets of
+    sequences of 3 to 5 letters of two words in one spelling (`language.citations.word_parts.grams`).
+    """
+
+    def __init__(self) -> None:
+        self._grams: dict[str, NDArray[np.int64]] = {}
+        self._numbers: dict[int, int] = {}
+
+    def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
+        """See `Reranker.score`."""
+        asked, likeness = self._weighted(query, candidates, collection)
+        scores = np.zeros(len(candidates))
+        texts = candidates.texts
+        filled = np.flatnonzero(np.diff(texts.offsets))
+        if len(filled) and asked:
+            each = likeness[:, texts.codes]
+            best = np.maximum.reduceat(each, texts.offsets[filled], axis=1)
+            scores[filled] = best.sum(axis=0)
+        return scores
+
+    def explain(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> list[Explanation]:
+        """See `Reranker.explain`: each word of the query with its best match."""
+        asked, likeness = self._weighted(query, candidates, collection)
+        texts = candidates.texts
+        reasons: list[Explanation] = []
+        for number in range(len(candidates)):
+            codes = texts.codes[texts.offsets[number] : texts.offsets[number + 1]]
+            parts: Parts = {}
+            if len(codes):
+                mine = likeness[:, codes]
+                for word, place, row in zip(asked, mine.argmax(axis=1).tolist(), mine, strict=True):
+                    if row[place] > 0:
+                        parts[word, texts.words[codes[place]]] = float(row[place])
+            reasons.append(as_contributions(parts))
+        return reasons
+
+    def _weighted(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> tuple[list[str], Floats]:
+        """Distinct words of the query, and `idf_i C_ij²`, shape (words, candidates' words)."""
+        asked = list(dict.fromkeys(query.words(candidates.field)))
+        found = candidates.texts.words
+        known = collection.statistics(candidates.field, asked)
+        weights = idf(known.df, known.passages)
+        return asked, weights[:, None] * self.likeness(asked, found)
+
+    def likeness(self, asked: Sequence[str], found: Sequence[str]) -> Floats:
+        """Squared cosines of the words' sets of grams, shape (len(asked), len(found))."""
+        if len(self._grams) > _REMEMBERED:
+            self._grams.clear()
+            self._numbers.clear()
+        mine, others = self._keys(asked), self._keys(found)
+        sizes = [
+            np.array([len(keys) for keys in side], dtype=np.float64) for side in (mine, others)
+        ]
+        if not len(asked) or not len(found):
+            return np.zeros((len(asked), len(found)))
+        wanted = np.full(len(self._numbers), -1)
+        grams = np.unique(np.concatenate(mine))
+        wanted[grams] = np.arange(len(grams))
+        common = (_table(mine, wanted, len(grams)) @ _table(others, wanted, len(grams)).T).toarray()
+        return np.asarray(common**2 / (sizes[0][:, None] * sizes[1]))
+
+    def _keys(self, words: Sequence[str]) -> list[NDArray[np.int64]]:
+        numbers = self._numbers
+        for word in words:
+            if word not in self._grams:
+                keys = [numbers.setdefault(key, len(numbers)) for key in gram_keys(word)]
+                self._grams[word] = np.array(keys, dtype=np.int64)
+        return [self._grams[word] for word in words]
+
+
+def _table(words: Sequence[NDArray[np.int64]], wanted: NDArray[np.int64], columns: int) -> Any:  # noqa: ANN401 - scipy has no types
+    """Which word has which of the wanted grams, a sparse matrix of shape (words, columns).
+
+    Args:
+        words: The grams of each word.
+        wanted: The column of each gram, or -1.
+        columns: How many columns there are.
+    """
+    from scipy.sparse import csr_array  # takes longer to import than a few words to compare
+
+    places = wanted[np.concatenate(words)]
+    hit = places >= 0
+    before = np.concatenate(([0], np.cumsum(hit)))
+    sizes = np.array([len(each) for each in words])
+    ends = before[np.concatenate(([0], np.cumsum(sizes)))]
+    return csr_array((np.ones(int(before[-1])), places[hit], ends), shape=(len(words), columns))

@@ -1,0 +1,267 @@
+"""What a request asks for: read from JSON, and checked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from allusion_es.core.characters import lone_surrogate
+from allusion_es.retrieval.defaults import (
+    CANDIDATES,
+    FIELD_CHOICES,
+    FIRST_STAGE,
+    RERANKER,
+    search_filter_of,
+)
+from allusion_es.retrieval.types import Query, SearchFilter
+from allusion_es.web.guard import RefusedError
+
+MOST_QUERIES = 1000
+MOST_HITS = 5000
+"""Most passages that one request gets, over all its queries."""
+
+MOST_CANDIDATES = 10_000
+LONGEST_QUERY = 100_000
+_LONGEST_NAME = 1000
+_MOST_NAMES = 200
+
+_PLACE = ("index", "books", "testaments", "works", "view")
+_QUERY = (
+    "text",
+    "queries",
+    "first_stage",
+    "field",
+    "candidates",
+    "rerank",
+    "top",
+    "set",
+    "explain",
+    "group",
+)
+_SCAN = ("text", "text_id", "threshold", "fast")
+_PARTS = ("text", "query_id", "before", "after", "anchor", "work")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where to search, and how the answer is written.
+
+    Attributes:
+        index: Name of the index.
+        within: Which passages may be found.
+        view: `lines` for the command line's objects, `report` for those of the page.
+    """
+
+    index: str
+    within: SearchFilter
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRequest:
+    """Queries, and how they are to be answered; as the options of `allusion-es query`."""
+
+    where: Where
+    queries: tuple[Query, ...]
+    first_stage: str
+    field: str
+    candidates: int
+    rerank: str
+    top: int
+    settings: Mapping[str, Mapping[str, str]]
+    explain: bool
+    group: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """A text to be read for allusions.
+
+    Attributes:
+        where: Where to look.
+        text: The text itself, or "" where it was given before.
+        text_id: Its id, where it was given before, else "".
+        threshold: The least probability of a finding; None for the default.
+        fast: Whether to be fast rather than thorough.
+    """
+
+    where: Where
+    text: str
+    text_id: str
+    threshold: float | None
+    fast: bool
+
+
+def read_query_request(record: Mapping[str, Any], index: str) -> QueryRequest:
+    """What a request to `query` asks for.
+
+    Args:
+        record: The request.
+        index: The index where none is named.
+
+    Raises:
+        RefusedError: A field is unknown or has a value that cannot be used.
+        UsageError, VerseError: There is no such testament or book.
+
+    Example:
+        >>> read_query_request({"text": "vinea mea"}, "vulgate").queries[0].text
+        'vinea mea'
+    """
+    fields = _RequestFields(record, (*_PLACE, *_QUERY))
+    top = fields.number("top", 10, 1, 100)
+    queries = _queries(fields)
+    if len(queries) * top > MOST_HITS:
+        raise RefusedError(
+            422, f"{len(queries)} queries with {top} passages each are more than {MOST_HITS}"
+        )
+    field = fields.text("field", "lemma")
+    if field not in FIELD_CHOICES:
+        raise RefusedError(422, f"field 'field' must be one of {', '.join(FIELD_CHOICES)}")
+    return QueryRequest(
+        where=_where(fields, index),
+        queries=queries,
+        first_stage=fields.text("first_stage", FIRST_STAGE),
+        field=field,
+        candidates=fields.number("candidates", CANDIDATES, 1, MOST_CANDIDATES),
+        rerank=fields.text("rerank", RERANKER),
+        top=top,
+        settings=_settings(fields.value("set", {})),
+        explain=fields.truth("explain"),
+        group=fields.truth("group", True),
+    )
+
+
+def read_scan_request(record: Mapping[str, Any], index: str) -> ScanRequest:
+    """What a request to `scan` asks for; raises as `read_query_request` does.
+
+    Example:
+        >>> read_scan_request({"text": "vinea mea", "books": ["Isaias"]}, "vulgate").where.within.books
+        frozenset({'Isa'})
+    """
+    fields = _RequestFields(record, (*_PLACE, *_SCAN))
+    if ("text" in record) == ("text_id" in record):
+        raise RefusedError(422, "give either field 'text' or field 'text_id'")
+    threshold = fields.value("threshold", None)
+    if threshold is not None and not (_is_number(threshold) and 0 < threshold <= 1):
+        raise RefusedError(422, "field 'threshold' must be a number above 0, at most 1")
+    return ScanRequest(
+        where=_where(fields, index),
+        text=fields.text("text", "", longest=None),
+        text_id=fields.text("text_id", ""),
+        threshold=None if threshold is None else float(threshold),
+        fast=fields.truth("fast"),
+    )
+
+
+class _RequestFields:
+    def __init__(self, record: Mapping[str, Any], known: Sequence[str]) -> None:
+        for name in record:
+            if name not in known:
+                raise RefusedError(
+                    422, f"there is no field {name[:40]!r}; there are: {', '.join(known)}"
+                )
+        self._record = record
+
+    def value(self, name: str, default: object) -> Any:  # noqa: ANN401 - whatever JSON can hold
+        value = self._record.get(name)
+        return default if value is None else value
+
+    def text(self, name: str, default: str, longest: int | None = _LONGEST_NAME) -> str:
+        value = self.value(name, default)
+        if not isinstance(value, str) or (longest is not None and len(value) > longest):
+            most = f" of at most {longest} characters" if longest is not None else ""
+            raise RefusedError(422, f"field {name!r} must be a text{most}")
+        _check_whole(value, f"field {name!r}")
+        return value
+
+    def number(self, name: str, default: int, least: int, most: int) -> int:
+        value = self.value(name, default)
+        if type(value) is not int or not least <= value <= most:
+            raise RefusedError(422, f"field {name!r} must be a whole number from {least} to {most}")
+        return value
+
+    def truth(self, name: str, default: bool = False) -> bool:
+        value = self.value(name, default)
+        if not isinstance(value, bool):
+            raise RefusedError(422, f"field {name!r} must be true or false")
+        return value
+
+    def names(self, name: str) -> list[str]:
+        value = self.value(name, [])
+        if not _is_list_of_names(value):
+            raise RefusedError(422, f"field {name!r} must be a list of names")
+        names: list[str] = value
+        return names
+
+
+def _where(fields: _RequestFields, index: str) -> Where:
+    view = fields.text("view", "lines")
+    if view not in ("lines", "report"):
+        raise RefusedError(422, "field 'view' must be lines or report")
+    within = search_filter_of(*(fields.names(name) for name in ("books", "testaments", "works")))
+    return Where(fields.text("index", index), within, view)
+
+
+def _queries(fields: _RequestFields) -> tuple[Query, ...]:
+    given = fields.value("queries", None)
+    text = fields.value("text", None)
+    if (given is None) == (text is None):
+        raise RefusedError(422, "give either field 'text' or field 'queries'")
+    rows = [{"text": text}] if given is None else given
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MOST_QUERIES:
+        raise RefusedError(422, f"field 'queries' must be a list of 1 to {MOST_QUERIES} queries")
+    queries = tuple(_query(row, number) for number, row in enumerate(rows, start=1))
+    if len({query.query_id for query in queries}) < len(queries):
+        raise RefusedError(422, "field 'query_id': give each query another one")
+    return queries
+
+
+def _query(row: object, number: int) -> Query:
+    where = f"query {number}"
+    if not isinstance(row, dict) or set(row) - set(_PARTS):
+        raise RefusedError(422, f"{where} must be an object with {', '.join(_PARTS)}")
+    values = {"query_id": str(number), **{k: v for k, v in row.items() if v is not None}}
+    for name, value in values.items():
+        if not isinstance(value, str) or len(value) > LONGEST_QUERY:
+            raise RefusedError(
+                422,
+                f"{where}: field {name!r} must be a text of at most {LONGEST_QUERY} characters; "
+                "scan longer texts",
+            )
+        _check_whole(value, f"{where}: field {name!r}")
+    if not values.get("text", "").strip() or not values["query_id"].strip():
+        raise RefusedError(422, f"{where} is empty; give at least one word")
+    return Query(**values)
+
+
+def _check_whole(text: str, where: str) -> None:
+    if half := lone_surrogate(text):
+        raise RefusedError(422, f"{where} has half a character ({half}); write the whole one")
+
+
+def _settings(value: object) -> dict[str, dict[str, str]]:
+    problem = RefusedError(
+        422, 'field \'set\' must be an object of objects: {"soft-cosine": {"power": "3"}}'
+    )
+    if not isinstance(value, dict) or len(value) > _MOST_NAMES:
+        raise problem
+    settings: dict[str, dict[str, str]] = {}
+    for plugin, values in value.items():
+        if not isinstance(values, dict) or not _is_list_of_names(list(values.values())):
+            raise problem
+        if any("/" in each or "\\" in each for each in values.values()):
+            raise RefusedError(422, "field 'set': files of your own are for the command line")
+        settings[plugin] = dict(values)
+    return settings
+
+
+def _is_list_of_names(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) <= _MOST_NAMES
+        and all(isinstance(each, str) and len(each) <= _LONGEST_NAME for each in value)
+        and not any(map(lone_surrogate, value))
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -20,7 +20,7 @@ import json
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +41,7 @@ from allusion_es.retrieval.types import (
 )
 from allusion_es.scanning.choosing import choose
 from allusion_es.scanning.features import NAMES
+from allusion_es.scanning.measured import measured_on
 from allusion_es.scanning.model import FORMAT, MODELS, Calibration
 from allusion_es.scanning.reading import Reading, read
 from allusion_es.scanning.scanner import cut
@@ -223,6 +224,15 @@ def first_at(points: Sequence[tuple[float, float, float]], target: float) -> flo
     return chosen
 
 
+def shipped_citations() -> str:
+    """Name of the citation vectors for which the figures are told.
+
+    They are learned like those that were measured, only from more: from these works too.
+    """
+    shipped = Library().models.shipped()
+    return shipped.name if shipped else ""
+
+
 def main() -> None:
     assert __doc__ is not None
     parser = argparse.ArgumentParser(
@@ -259,7 +269,13 @@ def main() -> None:
         print({name: round(w, 2) for name, w in zip(NAMES, model.weights, strict=True)})
         sys.stdout.flush()
     if arguments.out:
-        data = {"format": FORMAT, "features": list(NAMES), "models": models}
+        known = replace(measured_on(index), citations=shipped_citations())
+        data = {
+            "format": FORMAT,
+            "features": list(NAMES),
+            "measured_on": known.to_json(),
+            "models": models,
+        }
         write_lines(arguments.out, [json.dumps(data, indent=1)])
 
 

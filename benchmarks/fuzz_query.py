@@ -80,6 +80,8 @@ def query_reader() -> Reader:
             settings=asked.settings,
         )
         for answer in retriever.answers(asked.queries):
+            if answer.failure is not None:
+                raise answer.failure
             _check(answer)
 
     seeds = tuple({"q.json": json.dumps(each).encode()} for each in _RECORDS)

@@ -1,9 +1,13 @@
 """Readers of texts: passages, sources, gold, runs, references, annotations, queries."""
 
+import io
 import json
+import zipfile
 from pathlib import Path
+from random import Random
 
-from fuzz_mutate import mutate_json_lines
+import lxml.etree  # noqa: F401 - or the first page would open its files
+from fuzz_mutate import mutate_bytes, mutate_json_lines
 from fuzz_reader import Reader, finite, printable
 
 from allusion_es.annotation.formats.files import read_spans
@@ -76,12 +80,60 @@ _TEI_WORDS = tuple(
         b"|"
     )
 )
+_HTML = """<!DOCTYPE html>
+<html lang="la"><head><meta charset="utf-8"><meta name="author" content="A"><title>Sermo</title>
+<style>p {}</style></head><body><nav>x</nav><h1>Caput I</h1><p>Gustate <b>et</b> videte<sup><a
+href="#n1">1</a></sup> c&aelig;li &#x153;na<br/>quoniam<p hidden>x</p><table><tr><td>suavis<td>est
+</table><pre>a\nb</pre><script>if (a < b) {}</script><!-- c --><ul><li>Dominus</ul></body></html>
+"""
+_HTML_WORDS = tuple(
+    b'<p>|</p>|<div>|</div>|<sup>|</sup>|<a href="#x">|</a>|<title>|</title>|<head>|</head>|<pre>|'
+    b'<script>|</script>|<!--|-->|<![CDATA[|]]>|<meta charset="utf-16">|<meta charset="utf-7">|'
+    b'<meta charset="idna">|&aelig;|&#0;|&#xd800;|&#x110000;|&|<|<?xml version="1.0"?>|<p hidden>|'
+    b"<table>|<td>|<select>|<svg>|<template>|<plaintext>|<textarea>|</body>|<frameset>".split(b"|")
+)
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_DOCX = f"""<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<w:document xmlns:w="{_WORD}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">
+<w:body><w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Caput I</w:t></w:r></w:p>
+<w:p><w:r><w:t xml:space="preserve">Gustate </w:t></w:r><w:ins><w:r><w:t>et</w:t></w:r></w:ins>
+<w:del><w:r><w:delText>aut</w:delText></w:r></w:del><w:r><w:tab/><w:t>videte</w:t><w:br/><w:rPr>
+<w:vanish/></w:rPr><w:t>x</w:t></w:r><w:r><mc:AlternateContent><mc:Choice>
+<w:p><w:r><w:t>&#x153;na</w:t></w:r></w:p>
+</mc:Choice><mc:Fallback><w:t>y</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p></w:body>
+</w:document>
+"""
+_DOCX_WORDS = tuple(
+    b"<w:p>|</w:p>|<w:r>|</w:r>|<w:t>|</w:t>|<w:del>|</w:del>|<w:br/>|<w:sym/>|<mc:Fallback>|"
+    b"<!DOCTYPE a [|<!ENTITY x|&x;|]>|&#0;|<![CDATA[|]]>|<!--|-->|<w:vanish/>|<w:p/>".split(b"|")
+)
 _VULGATE = (
     "book,chapter,verse,latin\nPs,22,1,<Psalmus>Dominus regit me\nGn,1,1,[In principio creavit\n"
 )
 _RANKER = (
     "allusion-es ranker 1\nabout\tlinks\t12\ncitations\tbm25\t2.5\t0.3\nwords\tbm25\t1\t-0.3\n"
 )
+
+
+def _packed(text: bytes, name: str = "word/document.xml") -> bytes:
+    """A DOCX file with this main text."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("[Content_Types].xml", "<Types/>")
+        packed.writestr(name, text)
+    return file.getvalue()
+
+
+def _mutate_docx(data: bytes, rng: Random, words: tuple[bytes, ...]) -> bytes:
+    """A DOCX file whose text is hostile, with the right checksums; now and then, other bytes."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            text = packed.read("word/document.xml")
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError, NotImplementedError, EOFError):
+        return mutate_bytes(data, rng, words)
+    if rng.random() < 0.3:
+        return mutate_bytes(data, rng, words)
+    return _packed(mutate_bytes(text, rng, words))
 
 
 def _files(*pairs: tuple[str, str]) -> dict[str, bytes]:
@@ -182,6 +234,8 @@ READERS = (
         _source,
     ),
     Reader("tei", (_files(("a.xml", _TEI)),), _tei, _TEI_WORDS),
+    Reader("html", (_files(("a.html", _HTML)),), _source, _HTML_WORDS),
+    Reader("docx", ({"a.docx": _packed(_DOCX.encode())},), _source, _DOCX_WORDS, _mutate_docx),
     Reader("vulgate", (_files(("clem_vulgate.csv", _VULGATE)),), lambda p: list(read_vulgate(p))),
     Reader(
         "gold",
@@ -218,7 +272,11 @@ READERS = (
     ),
     Reader(
         "queries",
-        (_files(("a.txt", "omni scientiae\n\nin principio\n")), _files(("a.jsonl", _LINKS))),
+        (
+            _files(("a.txt", "omni scientiae\n\nin principio\n")),
+            _files(("a.jsonl", _LINKS)),
+            _files(("a.csv", _CSV)),
+        ),
         _queries,
         mutate=mutate_json_lines,
     ),

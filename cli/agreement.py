@@ -1,6 +1,7 @@
 """`allusion-es agreement`: how far annotators agree on spans."""
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -56,15 +57,20 @@ def agreement(
 ) -> None:
     """Measure how far annotators agree on spans: overlap, kappa, Krippendorff's alpha."""
     from allusion_es.annotation.agreement.measures import measure_agreement
-    from allusion_es.annotation.formats.files import read_spans
+    from allusion_es.annotation.formats.files import LeftOut, read_spans
 
-    annotations = read_spans(files, layer)
+    left_out: list[LeftOut] = []
+    annotations = read_spans(files, layer, left_out)
+    for each in left_out:
+        whose = f" ({each.name})" if each.name else ""
+        print(f"{each.where}: left out{whose}: {each.why}", file=sys.stderr)
     found = measure_agreement(annotations, keep_doubts=keep_doubts, resamples=resamples, seed=seed)
     if svg is not None:
         _write_svg(svg, found)
     if format is TableFormat.json:
         settings = {"keep_doubts": keep_doubts, "resamples": resamples, "seed": seed}
         record = _record(found, annotations) | settings
+        record["no_annotators"] = [asdict(each) for each in left_out]
         print(json.dumps(record, ensure_ascii=False, indent=2, allow_nan=False))
     elif format is TableFormat.tsv:
         from allusion_es.cli.output import print_rows

@@ -1,8 +1,8 @@
 """`allusion-es candidates`: put the candidates of a run on a server, to look at in Kibana."""
 
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -29,8 +29,9 @@ from allusion_es.evaluation.inspected import run_candidates, traced_candidates
 from allusion_es.evaluation.trec import read_run, read_topics
 from allusion_es.retrieval.defaults import generators_of, search_filter_of
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.traces import Tracer
+from allusion_es.retrieval.traces import Trace, Tracer
 from allusion_es.retrieval.types import FIELDS, Field, Query
+from allusion_es.retrieval.unanswered import Unanswered, left_out
 
 # What `allusion-es candidates push` does once its options are read.
 
@@ -62,12 +63,14 @@ class PushOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Push:
-    """What is to be pushed."""
+    """What is to be pushed; `unanswered` grows while `candidates` is read."""
 
     run_id: str
     method: str
     stages: StageNames
     candidates: Iterator[Candidate]
+    queries: int = 0
+    unanswered: list[Unanswered] = field(default_factory=list)
 
 
 def push_run(choices: PushOptions) -> None:
@@ -89,6 +92,8 @@ def push_run(choices: PushOptions) -> None:
             f"in {server.url}",
             file=sys.stderr,
         )
+    if job.unanswered:
+        raise left_out(job.unanswered, job.queries)
 
 
 def _from_run(choices: PushOptions, index: CandidateIndex) -> _Push:
@@ -124,15 +129,38 @@ def _from_queries(choices: PushOptions, index: CandidateIndex) -> _Push:
         settings=choices.settings,
     )
     relevant = {name: link.relevant for name, link in links.items()}
-    traces = tracer.traces(queries, choices.explain, relevant)
+    unanswered: list[Unanswered] = []
+    traces = progress(tracer.traces(queries, choices.explain, relevant), "Querying", len(queries))
     source = "stdin" if choices.queries == "-" else Path(choices.queries).stem
     method = _method(choices)
     return _Push(
         choices.run_id or check_run_id(f"{source}.{method}"[:MAX_RUN_ID]),
         f"{method}, {choices.candidates} candidates, index {choices.index}",
         StageNames(generators, choices.rerankers),
-        traced_candidates(progress(traces, "Querying", len(queries)), links, index),
+        traced_candidates(_answered(traces, unanswered, len(queries)), links, index),
+        len(queries),
+        unanswered,
     )
+
+
+def _answered(
+    traces: Iterable[Trace | Unanswered], unanswered: list[Unanswered], total: int
+) -> Iterator[Trace]:
+    """The traces; queries without one are told of and added to `unanswered`.
+
+    Their gold passages are not pushed: no stage has lost them.
+    """
+    for trace in traces:
+        if isinstance(trace, Unanswered):
+            if total == 1:
+                raise trace.error
+            query_id = trace.query.query_id
+            print(f"query {query_id}: left out: {trace.error}", file=sys.stderr)
+            unanswered.append(trace)
+        else:
+            yield trace
+    if len(unanswered) == total:  # and so nothing takes the place of an earlier run
+        raise left_out(unanswered, total)
 
 
 def _method(choices: PushOptions) -> str:

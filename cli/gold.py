@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from allusion_es.cli.options import (
+    IdColumn,
     Name,
     ServerOptions,
     TableFormat,
+    TextColumn,
+    column_names,
     open_candidate_index,
     takes_server,
 )
+from allusion_es.cli.read import Languages, tell_left_out
 from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
     from allusion_es.evaluation.gold.check import GoldIssue, GoldReport
     from allusion_es.evaluation.gold.link import GoldLink
-    from allusion_es.evaluation.gold.tei import TeiGold
+    from allusion_es.evaluation.gold.tei import TeiGold, Unread
 
 # `allusion-es gold from-tei`: gold links from the references that TEI editions encode.
 
@@ -43,6 +47,8 @@ class LinkType(StrEnum):
     reference = "reference"
 
 
+_UNREAD_COLUMNS = ("file", "line", "element", "reference", "reason", "text", "xpath")
+
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="The file to write; stdout by default.", show_default=False),
@@ -61,6 +67,24 @@ def from_tei(
         list[LinkType] | None,
         typer.Option("--type", help="Keep links of this type (repeatable); all by default."),
     ] = None,
+    unread: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write all notes and sources that give no link, or less than they name, to a "
+            "table with tabs (JSON lines if FILE ends in .jsonl).",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART",
+            help="Read this part of the file too, such as front, back or div; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    language: Languages = None,
     numbering: Annotated[
         Numbers, typer.Option(help="Whose verse numbers the references have.")
     ] = Numbers.vulgate,
@@ -71,26 +95,39 @@ def from_tei(
     """Read the Bible references that TEI editions encode as gold links, JSON lines.
 
     Read are ref, bibl, quote, q, seg, cit and note: their cRef, target and source, and words such
-    as "cf. Ps. 33, 9". What cannot be read is told line by line.
+    as "cf. Ps. 33, 9". References that cannot be read are told line by line; --unread writes every
+    note that gives no link, with its words and the reason, to a file.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.core.errors import InputError
+    from allusion_es.core.errors import InputError, UsageError
     from allusion_es.corpora.tei.reader import read_tei
+    from allusion_es.corpora.tei.rules import ANNOTATED
     from allusion_es.evaluation.gold.files import write_gold
     from allusion_es.evaluation.gold.ids import ReferenceReader
     from allusion_es.evaluation.gold.tei import gold_from_tei
 
+    parts = frozenset(keep or ())
+    if noted := parts & ANNOTATED:
+        # Their words are read for references; they cannot be words of the text as well.
+        raise UsageError(f"--keep {min(noted)}: only parts such as front, back and div can be kept")
     reader = ReferenceReader(open_candidate_index(name, server).ids(), numbering.value)
     kept: list[GoldLink] = []
+    unread_rows: list[dict[str, str | int]] = []
     # Files of one name in several folders go on counting, so that ids differ.
     counts: dict[str, int] = {}
     for path in progress(files, "Reading", len(files)):
         first = counts.get(path.stem, 0) + 1
-        found = gold_from_tei(read_tei(path), reader, words=words, context=context, first=first)
+        source = read_tei(path, keep=parts, languages=frozenset(language or ()))
+        found = gold_from_tei(source, reader, words=words, context=context, first=first)
         counts[path.stem] = first + len(found.links) - 1
         links = [link for link in found.links if not type or link.type in type]
         _tell(path, found, links)
+        # Notes are not left out here: they are what is read.
+        tell_left_out(source, frozenset({"part", "language", "deletion"}))
+        unread_rows += (_unread_row(path, each) for each in found.all_unread())
         kept += links
+    if unread is not None:
+        _write_unread(unread, unread_rows)
     if not kept:
         named = ", ".join(map(str, files))
         raise InputError(f"{named}: no reference to a verse gives a link; see what is told above")
@@ -102,9 +139,46 @@ def _tell(path: Path, found: "TeiGold", links: "Sequence[GoldLink]") -> None:
         print(f"{path}:{each.line}: {each.written!r}: {each.reason}", file=sys.stderr)
     print(
         f"{path}: {_links_by_type(links)}; references not read: {len(found.unread)}, "
-        f"notes and pointers without one: {found.without}",
+        f"notes and pointers without one: {found.without}"
+        + (f", notes read in part: {len(found.in_part)}" if found.in_part else ""),
         file=sys.stderr,
     )
+
+
+def _unread_row(path: Path, unread: "Unread") -> "dict[str, str | int]":
+    return {
+        "file": str(path),
+        "line": unread.line,
+        "element": unread.element,
+        "reference": unread.written,
+        "reason": unread.reason,
+        "text": unread.text,
+        "xpath": unread.xpath,
+    }
+
+
+def _write_unread(path: Path, rows: "Sequence[dict[str, str | int]]") -> None:
+    """Write what could not be read, whole or not at all, and say how much it is."""
+    import csv
+    import io
+    import json
+
+    from allusion_es.core.files import write_lines
+    from allusion_es.corpora.finding_table import cell
+
+    def table() -> "Iterator[str]":
+        yield "\t".join(_UNREAD_COLUMNS)
+        for row in rows:
+            line = io.StringIO()
+            cells = [cell(str(value)) for value in row.values()]
+            csv.writer(line, "excel-tab", lineterminator="").writerow(cells)
+            yield line.getvalue()
+
+    if path.suffix.lower() in (".jsonl", ".json"):
+        write_lines(path, (json.dumps(row, ensure_ascii=False) for row in rows))
+    else:
+        write_lines(path, table())
+    print(f"{path}: {len(rows)} notes and sources that were not read", file=sys.stderr)
 
 
 def _links_by_type(links: "Sequence[GoldLink]") -> str:
@@ -162,6 +236,12 @@ Topics = Annotated[
         show_default=False,
     ),
 ]
+RelevantColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What a table calls the column relevant.", show_default=False
+    ),
+]
 Numbering = Annotated[Numbers, typer.Option(help="Whose verse numbers the file has.")]
 
 app.command("from-tei")(from_tei)
@@ -173,6 +253,9 @@ def check(
     file: File,
     kind: FileKind = None,
     topics: Topics = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    relevant_column: RelevantColumn = None,
     numbering: Numbering = Numbers.vulgate,
     name: Name = "vulgate",
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
@@ -188,7 +271,8 @@ def check(
     from allusion_es.evaluation.gold.files import read_gold
     from allusion_es.retrieval.pipeline import index_analyser
 
-    links = read_gold(file, kind, topics)
+    columns = column_names(text=text_column, query_id=id_column, relevant=relevant_column)
+    links = read_gold(file, kind, topics, columns)
     index = open_candidate_index(name, server)
     analyser = index_analyser(index)
     report = look_through(links, index, analyser, numbering.value, source=str(file))
@@ -205,6 +289,9 @@ def convert(
     out: Out = None,
     kind: FileKind = None,
     topics: Topics = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    relevant_column: RelevantColumn = None,
     numbering: Numbering = Numbers.vulgate,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out passages that the index lacks.")
@@ -222,7 +309,8 @@ def convert(
 
     if to is GoldFormat.trec and out is None:
         raise UsageError("--to trec writes two files; name the qrels with --out")
-    links = read_gold(file, kind, topics)
+    columns = column_names(text=text_column, query_id=id_column, relevant=relevant_column)
+    links = read_gold(file, kind, topics, columns)
     ids = open_candidate_index(name, server).ids()
     if skip_unknown:
         kept, unknown = resolve_known(links, ids, numbering.value, source=str(file))
@@ -235,10 +323,14 @@ def convert(
         return
     where = str(out)
     if to is GoldFormat.trec:
-        where = f"{out} and {write_trec(out, kept)}"
+        where = f"{out} and {write_trec(out, kept, _say)}"
     else:
         (write_gold if to is GoldFormat.jsonl else write_table)(out, kept)
     print(f"{where}: {_amount(kept)}", file=sys.stderr)
+
+
+def _say(note: str) -> None:
+    print(f"note: {note}", file=sys.stderr)
 
 
 @app.command("fetch")

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
+    IdColumn,
     ServerOptions,
+    TextColumn,
+    column_names,
     library,
     takes_server,
 )
@@ -40,8 +43,8 @@ def index(
     path: Annotated[
         Path | None,
         typer.Argument(
-            help="A TSV or CSV with columns id and text, or a text with one passage a line; the "
-            "Vulgate by default.",
+            help="A TSV or CSV with columns id and text, or a text with one passage a line (HTML, "
+            "DOCX: a paragraph); the Vulgate by default.",
             show_default=False,
         ),
     ] = None,
@@ -62,6 +65,8 @@ def index(
             show_default=False,
         ),
     ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
     work: Annotated[str | None, typer.Option(help="Title of the work.", show_default=False)] = None,
     window: Annotated[
         int | None,
@@ -115,7 +120,8 @@ def index(
 
     chosen = check_name(name or _name_of(path))
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
-    passages = _windows(_passages(path, kind, work), window, window_words, step)
+    columns = column_names(text=text_column, id=id_column)
+    passages = _windows(_passages(path, kind, work, columns), window, window_words, step)
     books = library(workers)
     if server.url is None:
         count, where = books.build(chosen, passages, options), str(books.path(chosen))
@@ -148,14 +154,15 @@ def _name_of(path: Path | None) -> str:
 
 
 def _passages(
-    path: Path | None, kind: PassageFormat | None, work: str | None
+    path: Path | None, kind: PassageFormat | None, work: str | None, columns: Mapping[str, str]
 ) -> "Iterable[Passage]":
     if path is None:
         return library().vulgate()
     from allusion_es.cli.progress import progress
     from allusion_es.corpora.tables import read_passages
 
-    return progress(read_passages(path, kind=kind.value if kind else None, work=work), "Indexing")
+    passages = read_passages(path, kind=kind.value if kind else None, work=work, columns=columns)
+    return progress(passages, "Indexing")
 
 
 def _windows(

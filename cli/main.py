@@ -26,6 +26,7 @@ from allusion_es.cli import (
     learn,
     listing,
     query,
+    read,
     scan,
     serve,
 )
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 app.command("query")(query.query)
 app.command("scan")(scan.scan)
+app.command("read")(read.read)
 app.command("serve")(serve.serve)
 app.command("index")(index.index)
 app.command("fetch")(fetch.fetch)

@@ -37,6 +37,28 @@ DataDir = Annotated[
     ),
 ]
 Name = Annotated[str, typer.Option("--name", "-n", help="Name of the index.")]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="What a table calls the column text.", show_default=False),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What a table calls the column with the ids.", show_default=False
+    ),
+]
+
+
+def column_names(**names: str | None) -> dict[str, str]:
+    """What a table calls its columns, without those of which nothing was said.
+
+    Example:
+        >>> column_names(text="content", id=None)
+        {'text': 'content'}
+    """
+    return {column: name for column, name in names.items() if name is not None}
+
+
 Es = Annotated[
     str | None,
     typer.Option(

@@ -79,7 +79,7 @@ def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:
     """One line a hit: `query_id Q0 passage_id rank score tag`; see `evaluation.trec.run_lines`.
 
     Raises:
-        UsageError: An id or the tag contains blanks, which the format cannot hold.
+        UsageError: An id or the tag is empty.
     """
     import numpy as np
 
@@ -89,6 +89,13 @@ def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:
     ids, scores = [hit.id for hit in answer.hits], [hit.score for hit in answer.hits]
     ranking = Ranking(tuple(ids), np.array(scores))
     return run_lines(answer.query.query.query_id, ranking, tag)
+
+
+def noting_escapes(lines: Iterable[str]) -> Iterable[str]:
+    """The lines of a run as they are, and a note on stderr if ids in them are escaped."""
+    from allusion_es.evaluation.trec import escape_note
+
+    return escape_note(lines, lambda note: print(f"note: {note}", file=sys.stderr))
 
 
 def answer_lines(
@@ -142,6 +149,10 @@ def _print_answer(answer: "Answer", texts: "Sequence[Text]", to: "Console") -> N
     from rich.text import Text
 
     to.print(Text(f"{answer.query.query.query_id}: {answer.query.query.text}", style="bold"))
+    if answer.failure is not None:
+        to.print(Text(f"not answered: {answer.failure}", style="dim"))
+        to.print()
+        return
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("rank", justify="right")
     table.add_column("passage", no_wrap=True)

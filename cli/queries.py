@@ -1,40 +1,68 @@
-"""Reading queries: from the command line, one a line, or as JSON lines (gold files too)."""
+"""Reading queries: from the command line, lines, JSON lines (gold files too), or a table."""
 
 import json
+import re
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from allusion_es.cli.query import InputFormat
 from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode, read_text
+from allusion_es.corpora.documents.reader import document_of
+from allusion_es.corpora.formats import check_plain, check_signature, kind_of, looks_like_json
+from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows
 from allusion_es.retrieval.types import Query
 
 MAX_CHARACTERS = 1_000_000
 """A longer query is a mistake: it would match everything."""
 
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
+# An ending of a file's name, or a path without blanks that begins as paths do.
+_FILE = re.compile(
+    r".*\.(?:txt|text|csv|tsv|tab|jsonl?|ndjson|xml|tei|x?html?|docx?|odt|rtf|pdf|epub|tex|md|gz|zip"
+    r"|xlsx?|png|jpe?g)|(?:\.{0,2}/|~/|[A-Za-z]:\\)\S*",
+    re.IGNORECASE,
+)
+_COLUMNS = ("query_id", "id", "before", "after", "anchor", "work", "author", "title")
 _FIELDS = ("text", "query_id", "before", "after", "anchor", "work", "author", "title")
 
 
-def read_queries(argument: str, input_format: InputFormat | None) -> list[Query]:
+def read_queries(
+    argument: str,
+    input_format: InputFormat | None,
+    columns: Mapping[str, str] = _NO_NAMES,
+) -> list[Query]:
     """The queries that the argument stands for, at least one.
 
     Args:
         argument: `-` for stdin, the path of a file, or the words of one query.
-        input_format: How a file or stdin is read; by default JSON lines where the file's name
-            ends in `.jsonl`, else one query a line, empty lines left out.
+        input_format: How a file or stdin is read; by default as its name and first bytes say: a
+            table (`.csv`, `.tsv`), JSON lines, a page or document of which each paragraph is a
+            query, else one query a line, empty lines left out.
+        columns: What a table calls its columns, where it is another name.
 
     Raises:
-        InputError: A query is empty or too long, a line is no JSON, a query id occurs twice, or
-            the text is not UTF-8; the message names file, line and field.
+        InputError: A query is empty or too long, a line is no JSON, a query id occurs twice, the
+            file is of a kind that is not read, or looks like a file and there is none; the message
+            names file, line and field.
     """
     if argument == "-":
-        return _parse(decode(sys.stdin.buffer.read(), "stdin"), "stdin", input_format)
+        data = sys.stdin.buffer.read()
+        if input_format is None:
+            check_signature(data, "stdin")
+        return _parse(decode(data, "stdin"), "stdin", input_format, columns)
     path = Path(argument)
     if _is_file(path):
-        if input_format is None and path.suffix == ".jsonl":
-            input_format = InputFormat.jsonl
-        return _parse(read_text(path), argument, input_format)
+        return _from_file(path, input_format, columns)
+    if _looks_like_a_file(argument):
+        raise InputError(
+            f"{argument}: there is no such file; give the path of one, or words to search for "
+            "without the ending of a file's name"
+        )
     return [_checked(Query(argument), "query")]
 
 
@@ -45,17 +73,79 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _parse(text: str, source: str, input_format: InputFormat | None) -> list[Query]:
-    queries = []
-    seen: dict[str, int] = {}
+def _looks_like_a_file(argument: str) -> bool:
+    """Whether what is no file was meant to be one: by its ending, or a path without blanks."""
+    return bool(_FILE.fullmatch(argument.strip()))
+
+
+def _from_file(
+    path: Path, input_format: InputFormat | None, columns: Mapping[str, str]
+) -> list[Query]:
+    if input_format is InputFormat.table:
+        return _unique(_table_rows(path, None, columns), str(path))
+    if input_format is not None:
+        return _parse(read_text(path), str(path), input_format, columns)
+    kind = kind_of(path, tables=True)
+    if kind == "tei":
+        raise InputError(
+            f"{path}: the file is XML, and queries are not read from it; 'scan' reads TEI, and "
+            "'allusion-es read' prints its text"
+        )
+    if kind == "html" or kind == "docx":
+        text = document_of(path, kind).text
+        return _parse(text, str(path), InputFormat.lines, columns)
+    suffix = path.suffix.lower()
+    if suffix in TABLE_SUFFIXES:
+        return _unique(_table_rows(path, None, columns), str(path))
+    is_json = suffix in (".jsonl", ".ndjson", ".json")
+    return _parse(read_text(path), str(path), InputFormat.jsonl if is_json else None, columns)
+
+
+def _parse(
+    text: str, source: str, input_format: InputFormat | None, columns: Mapping[str, str]
+) -> list[Query]:
+    if input_format is InputFormat.table:
+        return _unique(_table_rows(source, text, columns), source)
+    is_checked = input_format is None
+    if input_format is None and looks_like_json(text):
+        input_format = InputFormat.jsonl
+    return _unique(_line_rows(text, source, input_format, is_checked), source)
+
+
+def _line_rows(
+    text: str, source: str, input_format: InputFormat | None, is_checked: bool
+) -> Iterator[tuple[int, Query]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         place = f"{source}:{number}"
         if input_format is InputFormat.jsonl:
-            query = _from_json(line, place, str(number))
+            yield number, _from_json(line, place, str(number))
         else:
-            query = Query(line.strip(), str(number))
+            if is_checked:
+                check_plain(line, place, is_line=True)
+            yield number, Query(line.strip(), str(number))
+
+
+def _table_rows(
+    source: Path | str, text: str | None, columns: Mapping[str, str]
+) -> Iterator[tuple[int, Query]]:
+    for number, cells in read_rows(source, ("text",), _COLUMNS, columns, text):
+        if not any(cells.values()):
+            continue
+        record = {name: cell for name, cell in cells.items() if cell}
+        if name := record.pop("id", ""):
+            record.setdefault("query_id", name)
+        record.setdefault("text", "")
+        yield number, _from_record(record, f"{source}:{number}", str(number))
+
+
+def _unique(rows: Iterable[tuple[int, Query]], source: str) -> list[Query]:
+    """The queries of a file, which must be there and have different ids."""
+    queries = []
+    seen: dict[str, int] = {}
+    for number, query in rows:
+        place = f"{source}:{number}"
         first = seen.setdefault(query.query_id, number)
         if first != number:
             raise InputError(f"{place}: query_id {query.query_id!r} is also on line {first}")
@@ -72,6 +162,10 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
         raise InputError(f"{place}: not JSON ({error}); give one object a line") from error
     if not isinstance(record, dict) or record.get("text") is None:
         raise InputError(f"{place}: field 'text' is missing; give an object with 'text'")
+    return _from_record(record, place, default_id)
+
+
+def _from_record(record: Mapping[str, Any], place: str, default_id: str) -> Query:
     values = {name: record[name] for name in _FIELDS if record.get(name) is not None}
     values.setdefault("query_id", default_id)
     if isinstance(values["query_id"], int):

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
+    IdColumn,
     Name,
     ServerOptions,
+    TextColumn,
+    column_names,
     open_candidate_index,
     takes_server,
 )
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from allusion_es.es.partial import Partial
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.retrieval.pipeline import Answer, Retriever
+    from allusion_es.retrieval.unanswered import Unanswered
 
 # Reports for a browser.
 
@@ -52,11 +56,20 @@ def write_answers(
     from allusion_es.reports.finding import ReportMeta
     from allusion_es.reports.report import write_report
 
-    found = list(findings_of(answers, index, retriever.analyser, retriever.compared, method))
+    failed: list[str] = []
+
+    def noted() -> "Iterator[Answer]":
+        for answer in answers:
+            if answer.failure is not None:
+                failed.append(answer.query.query.query_id)
+            yield answer
+
+    found = list(findings_of(noted(), index, retriever.analyser, retriever.compared, method))
+    lack = f"Queries that could not be answered: {', '.join(failed)}." if failed else ""
     meta = ReportMeta(
         title=f"Allusions to {index.name}",
         method=f"Method {method}, index {index.name}",
-        notes=(*retriever.notes, *filter(None, (note(),))),
+        notes=(*retriever.notes, *filter(None, (note(), lack))),
     )
     write_report(path, found, meta)
     matches = sum(len(finding.matches) for finding in found)
@@ -85,6 +98,7 @@ class InputFormat(StrEnum):
 
     lines = "lines"
     jsonl = "jsonl"
+    table = "table"
 
 
 @takes_server
@@ -93,7 +107,8 @@ def query(
         str,
         typer.Argument(
             metavar="TEXT|-|FILE",
-            help="The words; or - for stdin, or a file: one query a line, or JSON lines.",
+            help="The words; or - for stdin, or a file: one query a line (HTML, DOCX: a "
+            "paragraph), JSON lines, or a CSV or TSV with a column text.",
             show_default=False,
         ),
     ],
@@ -156,6 +171,8 @@ def query(
         InputFormat | None,
         typer.Option(help="How a file or stdin is read; by its name by default."),
     ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
     tag: Annotated[str, typer.Option(help="Name of the run in TREC output.")] = "",
     allow_partial: AllowPartial = False,
     *,
@@ -168,12 +185,13 @@ def query(
     from allusion_es.cli.queries import read_queries
     from allusion_es.retrieval.defaults import FIELD_CHOICES, generators_of, search_filter_of
     from allusion_es.retrieval.pipeline import Retriever
+    from allusion_es.retrieval.unanswered import left_out
 
     if html is not None and (format is not None or tag):
         raise UsageError(
             "--html writes a report instead of printing; leave out --format and --tag, or --html"
         )
-    queries = read_queries(text, input_format)
+    queries = read_queries(text, input_format, column_names(text=text_column, query_id=id_column))
     partial = partial_of(allow_partial, server)
     index = open_candidate_index(name, server, partial)
     retriever = Retriever(
@@ -188,7 +206,8 @@ def query(
         settings=parse_settings(set_ or ()),
         grouped=group and format is not AnswerFormat.trec,
     )
-    told = _told(retriever.answers(queries), len(queries), html is not None)
+    unanswered: list[Unanswered] = []
+    told = _told(retriever.answers(queries), len(queries), html is not None, unanswered)
     if html is not None:
         from allusion_es.cli.query import write_answers
 
@@ -198,6 +217,8 @@ def query(
         tag = tag or f"{first_stage}.{field}.{rerank}"
         _print(told, retriever, format or AnswerFormat.table, tag, explain, partial)
     tell_missing(partial)
+    if unanswered:
+        raise left_out(unanswered, len(queries))
 
 
 def _print(
@@ -216,21 +237,39 @@ def _print(
     else:
         if format is AnswerFormat.tsv:
             print(tsv_header())
-        for answer in answers:
-            for line in output.answer_lines(answer, format, tag, missing(partial)):
-                print(line)
+        lines = (
+            line
+            for answer in answers
+            for line in output.answer_lines(answer, format, tag, missing(partial))
+        )
+        for line in output.noting_escapes(lines) if format is AnswerFormat.trec else lines:
+            print(line)
     if explain:
         for note in retriever.notes:
             print(f"note: {note}", file=sys.stderr)
 
 
-def _told(answers: "Iterable[Answer]", total: int, is_written: bool) -> "Iterator[Answer]":
-    """The answers, with a bar where none of them goes to the terminal, and what to say of each."""
+def _told(
+    answers: "Iterable[Answer]", total: int, is_written: bool, unanswered: "list[Unanswered]"
+) -> "Iterator[Answer]":
+    """The answers, with a bar where none of them goes to the terminal, and what to say of each.
+
+    Args:
+        answers: The answers.
+        total: How many queries there are; if there is but one, its failure is raised.
+        is_written: Whether they go to a file.
+        unanswered: Takes the queries that have none.
+    """
     from allusion_es.cli.progress import progress
+    from allusion_es.retrieval.unanswered import Unanswered
 
     if total > 1 and (is_written or not sys.stdout.isatty()):
         answers = progress(answers, "Querying", total)
     for answer in answers:
+        if answer.failure is not None:
+            if total == 1:
+                raise answer.failure
+            unanswered.append(Unanswered(answer.query.query, answer.failure))
         yield answer
         _tell(answer)
 
@@ -238,9 +277,14 @@ def _told(answers: "Iterable[Answer]", total: int, is_written: bool) -> "Iterato
 def _tell(answer: "Answer") -> None:
     """Say on stderr what a reader of the hits would not guess."""
     identifier = answer.query.query.query_id
+    if answer.failure is not None:
+        print(f"query {identifier}: not answered: {answer.failure}", file=sys.stderr)
+        return
     if not answer.hits:
         words = ", ".join(answer.unknown) or "none"
         print(f"query {identifier}: no passage found; unknown words: {words}", file=sys.stderr)
+    if answer.doubt:
+        print(f"query {identifier}: {answer.doubt}", file=sys.stderr)
     if answer.cut:
         print(
             f"query {identifier}: {answer.cut} of its most frequent words were not searched for; "

@@ -1,25 +1,31 @@
 """`allusion-es scan`: where does a text allude, and to what?"""
 
+import contextlib
 import functools
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from allusion_es.cli.options import Name, ServerOptions, open_candidate_index, takes_server
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.cli.progress import progress
+from allusion_es.cli.read import Languages, tell_left_out
 from allusion_es.core.errors import AllusionError, InputError, StorageError, UsageError
+from allusion_es.core.files import writing
+from allusion_es.core.locks import scratch_folder
 from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.source import SourceKind, SourceText
 from allusion_es.scanning.model import ScanOptions
 
 if TYPE_CHECKING:
+    from allusion_es.corpora.source import SourceFormat as Kind
     from allusion_es.es.partial import Partial
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.scanning.journal import Journal
@@ -30,10 +36,6 @@ if TYPE_CHECKING:
 
 _ALONE = 4
 """Blocks from which more than one process is worth its start."""
-
-_SAMPLE = 20_000
-_KNOWN = 0.2
-_LARGE = 5_000
 
 
 class ScanJob:
@@ -149,34 +151,32 @@ class ScanJob:
         """Say on stderr how many findings there are, and how far to trust them."""
         noun = "finding" if count == 1 else "findings"
         threshold = self.scanner.threshold
-        measured = self.scanner.measured
-        trust = (
-            f" (measured: precision {measured.precision:.2f}, recall {measured.recall:.2f})"
-            if measured
-            else ""
-        )
         print(
-            f"{source.path}: {count} {noun} of probability {threshold:g} or more{trust}",
+            f"{source.path}: {count} {noun} of probability {threshold:g} or more ({self._trust()})",
             file=sys.stderr,
         )
 
+    def _trust(self) -> str:
+        """What was measured of such a scan, or why nothing was."""
+        if self.scanner.unmeasured:
+            wanted = self.options.precision
+            asked = f"; nor is the precision of {wanted:g}" if wanted is not None else ""
+            return f"{self.scanner.unmeasured}{asked}"
+        if self.partial is not None and self.partial.worst is not None:
+            return "not calibrated for a part of the collection, only for the whole"
+        threshold, point = self.scanner.threshold, self.scanner.measured
+        if point is None:
+            return f"nothing was measured at {threshold:g}"
+        where = "" if point.threshold == threshold else f" at {point.threshold:g}"
+        return f"measured{where}: precision {point.precision:.2f}, recall {point.recall:.2f}"
+
     def _warn(self, source: SourceText) -> None:
         """Say on stderr if a text is hardly one in the language of the index."""
+        from allusion_es.retrieval.latin import text_doubt
         from allusion_es.retrieval.pipeline import index_analyser
 
-        words = index_analyser(self.index).analyse(source.text[:_SAMPLE]).lemmas
-        if not words:
-            print(f"{source.path}: there is no word in it", file=sys.stderr)
-            return
-        statistics = self.index.statistics("lemma", words)
-        known = int((statistics.df > 0).sum())
-        # A small collection lacks most words of any text.
-        if statistics.passages >= _LARGE and known < _KNOWN * len(words):
-            print(
-                f"{source.path}: of its first {len(words)} words only {known} occur in "
-                f"{self.index.name!r}; is it Latin?",
-                file=sys.stderr,
-            )
+        if doubt := text_doubt(source.text, self.index, index_analyser(self.index)):
+            print(f"{source.path}: {doubt}", file=sys.stderr)
 
 
 # What `allusion-es scan` writes: a table, or a file for each text.
@@ -218,7 +218,7 @@ class Output:
         """
         for path in files:
             _check_readable(path)
-        if self.format == "tei" and self.tei != "separate":
+        if self.format == "tei":
             self._check_tei(files, kind)
         if self.folder is None:
             if resume:
@@ -233,10 +233,16 @@ class Output:
         self._check_targets(files, resume=resume)
 
     def _check_tei(self, files: Sequence[Path], kind: SourceKind | None) -> None:
-        from allusion_es.corpora.source_plain import looks_like_tei
+        from allusion_es.corpora.formats import kind_of
 
         for path in files:
-            if kind == "text" or (kind is None and not looks_like_tei(path)):
+            found = kind or kind_of(path)
+            if found in ("html", "docx"):
+                raise UsageError(
+                    f"{path} is {found.upper()}, to whose characters TEI cannot point; use "
+                    "another --format"
+                )
+            if found != "tei" and self.tei != "separate":
                 raise UsageError(
                     f"{path} is no TEI file, so no markup can go into it; use --tei separate"
                 )
@@ -335,7 +341,7 @@ class Output:
         self, target: Path, source: SourceText, found: Sequence[Finding], job: "ScanJob"
     ) -> None:
         from allusion_es.reports.report import write_report
-        from allusion_es.reports.scanned import scan_meta, scanned_findings
+        from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
         from allusion_es.retrieval.pipeline import index_analyser
 
         try:
@@ -348,7 +354,12 @@ class Output:
         write_report(
             target,
             list(scanned_findings(source, found, index, index_analyser(index))),
-            scan_meta(source, index.name, method, tuple(filter(None, [note]))),
+            scan_meta(
+                source,
+                index.name,
+                method,
+                tuple(filter(None, [note, calibration_note(job.scanner.unmeasured)])),
+            ),
         )
 
 
@@ -399,6 +410,9 @@ def _place(source: SourceText, finding: Finding) -> str:
     return ", ".join(filter(None, parts)) or str(finding.start)
 
 
+_STDIN = Path("-")
+
+
 class FindingFormat(StrEnum):
     """How findings are written."""
 
@@ -423,13 +437,19 @@ class SourceFormat(StrEnum):
 
     text = "text"
     tei = "tei"
+    html = "html"
+    docx = "docx"
 
 
 @takes_server
 def scan(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE…", help="Plain texts or TEI files.", show_default=False),
+        typer.Argument(
+            metavar="FILE…|-",
+            help="Plain texts, TEI, HTML or DOCX files; or - for stdin.",
+            show_default=False,
+        ),
     ],
     name: Name = "vulgate",
     threshold: Annotated[
@@ -495,6 +515,7 @@ def scan(
             show_default=False,
         ),
     ] = None,
+    language: Languages = None,
     allow_partial: AllowPartial = False,
     *,
     server: ServerOptions,
@@ -502,9 +523,11 @@ def scan(
     """Find every stretch of a text that alludes to a passage, and to which.
 
     The text is read whole, with its quotations, paraphrases and allusions; each finding says how
-    likely it is. Notes and apparatus of TEI files are left out.
+    likely it is. Notes, apparatus, front and back matter and other languages of TEI files are left
+    out; what is read of a file is what `allusion-es read` prints.
     """
     from allusion_es.cli.scan import Output, ScanJob
+    from allusion_es.corpora.source import SOURCE_KINDS
     from allusion_es.retrieval.defaults import search_filter_of
     from allusion_es.scanning.model import ScanOptions
 
@@ -515,41 +538,65 @@ def scan(
         top=top,
         within=search_filter_of(book, testament, work),
     )
-    kind: Literal["text", "tei"] | None = None
-    if input_format is not None:
-        kind = "tei" if input_format is SourceFormat.tei else "text"
+    kind = next((each for each in SOURCE_KINDS if each == input_format), None)
     output = Output(format.value, tei.value, out, force=force)
-    output.check(files, kind, resume=resume)
-    partial = partial_of(allow_partial, server)
     if allow_partial and resume:
         raise UsageError("--allow-partial keeps nothing to go on with; leave out --resume")
-    # What other processes miss cannot be told here.
-    processes = 1 if allow_partial else workers or os.cpu_count() or 1
-    job = ScanJob(name, server, options, processes, resume=resume, partial=partial)
-    try:
-        _scan(files, kind, frozenset(keep or ()), job, output)
-    except AllusionError as error:
-        kept = job.leave()
-        raise type(error)(f"{error}; {kept}" if kept else str(error)) from error
-    except KeyboardInterrupt as error:
-        kept = job.leave()
-        raise KeyboardInterrupt(f"interrupted; {kept}" if kept else "") from error
+    with _with_stdin(files) as (paths, names):
+        output.check(paths, kind, resume=resume)
+        partial = partial_of(allow_partial, server)
+        # What other processes miss cannot be told here.
+        processes = 1 if allow_partial else workers or os.cpu_count() or 1
+        job = ScanJob(name, server, options, processes, resume=resume, partial=partial)
+        try:
+            _scan(paths, names, kind, frozenset(keep or ()), frozenset(language or ()), job, output)
+        except AllusionError as error:
+            kept = job.leave()
+            raise type(error)(f"{error}; {kept}" if kept else str(error)) from error
+        except KeyboardInterrupt as error:
+            kept = job.leave()
+            raise KeyboardInterrupt(f"interrupted; {kept}" if kept else "") from error
 
 
 def _scan(
     files: list[Path],
-    kind: Literal["text", "tei"] | None,
+    names: dict[Path, Path],
+    kind: "Kind | None",
     keep: frozenset[str],
+    languages: frozenset[str],
     job: "ScanJob",
     output: "Output",
 ) -> None:
     from allusion_es.corpora.source import read_source
 
     for path in files:
-        source = read_source(path, kind=kind, keep=keep)
-        found = job.scan(source, output.journal(path))
+        source = read_source(path, kind=kind, keep=keep, languages=languages)
+        shown = replace(source, path=names.get(path, path))
+        tell_left_out(shown)
+        found = job.scan(shown, output.journal(path))
         output.write(source, found, job)
         sys.stdout.flush()
-        job.tell(source, len(found))
+        job.tell(shown, len(found))
     job.finish()
     tell_missing(job.partial)
+
+
+@contextlib.contextmanager
+def _with_stdin(files: list[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
+    """The files, with a copy of stdin for `-`, and what that copy is called in messages.
+
+    What it is shows in its first bytes, and some formats must be read from a file.
+    """
+    if _STDIN not in files:
+        yield files, {}
+        return
+    if files.count(_STDIN) > 1:
+        raise UsageError("'-' is there twice, but stdin can be read once only")
+    with scratch_folder() as folder:
+        copy = folder / "stdin"
+        with writing(copy) as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield [copy if path == _STDIN else path for path in files], {copy: Path(copy.name)}
+        except AllusionError as error:
+            raise type(error)(str(error).replace(str(copy), copy.name)) from error

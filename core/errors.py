@@ -103,8 +103,12 @@ class ServerRefusedError(AllusionError):
     exit_code = 10
 
 
+class VectorError(InputError):
+    """A word's vector cannot be computed with; texts without the word are not concerned."""
+
+
 class PluginError(AllusionError):
-    """A plug-in is unknown or cannot be loaded."""
+    """A plug-in is unknown, cannot be loaded, or fails."""
 
     exit_code = 11
 
@@ -113,3 +117,9 @@ class StorageError(AllusionError):
     """A file cannot be written: disk full, no permission."""
 
     exit_code = 12
+
+
+class LeftOutError(AllusionError):
+    """A batch was worked through, but some of its queries could not be answered."""
+
+    exit_code = 13

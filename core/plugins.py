@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from allusion_es.core.errors import PluginError, UsageError
+from allusion_es.core.errors import AllusionError, PluginError, UsageError
 
 # Parameters of plug-ins: read off their classes, converted and checked.
 
@@ -82,6 +82,7 @@ def make_plugin(
 
     Raises:
         UsageError: There is no such parameter, or its value is of another type.
+        PluginError: The class fails.
 
     Example:
         >>> class Window:
@@ -96,7 +97,14 @@ def make_plugin(
             there = ", ".join(known) or "none"
             raise UsageError(f"{name} has no parameter {key!r}; there are: {there}")
     converted = {key: _convert(name, known[key], text) for key, text in values.items()}
-    return plugin(*arguments, **converted)
+    try:
+        return plugin(*arguments, **converted)
+    except AllusionError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"plug-in {name!r} cannot be started ({type(error).__name__}: {error})"
+        ) from error
 
 
 def check_range(plugin: str, name: str, value: float, least: float, most: float = math.inf) -> None:
@@ -177,4 +185,21 @@ def load_plugin(group: str, name: str) -> Any:  # noqa: ANN401 - the group decid
     except Exception as error:
         raise PluginError(
             f"plug-in {name!r} ({known[name].value}) cannot be loaded: {error}"
+        ) from error
+
+
+def start_plugin(group: str, name: str) -> Any:  # noqa: ANN401 - the group decides what it is
+    """An instance of the class that is registered under `name` in `group`.
+
+    Raises:
+        PluginError: As `load_plugin`, or the class fails.
+    """
+    plugin = load_plugin(group, name)
+    try:
+        return plugin()
+    except AllusionError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"plug-in {name!r} cannot be started ({type(error).__name__}: {error})"
         ) from error

@@ -11,7 +11,7 @@ from allusion_es.corpora.source import SourceText
 
 COLUMNS = (
     "start", "end", "page", "line", "section", "text", "reference", "passages", "kind",
-    "probability", "score", "words", "alternatives", "xpath",
+    "probability", "score", "words", "alternatives", "xpath", "calibrated",
 )  # fmt: skip
 """The columns, in their order."""
 
@@ -81,4 +81,5 @@ def _row(source: SourceText, found: Finding) -> list[str | int]:
         cell(" ".join(found.words)),
         cell("; ".join(others)),
         place.xpath,
+        "yes" if found.calibrated else "no",
     ]

@@ -45,6 +45,8 @@ class Finding:
         kind: One of `KINDS`.
         words: The words of the text that carry it, strongest first.
         alternatives: Other passages, best first; parallels of the same words among them.
+        calibrated: Whether the probabilities were measured for such a collection and scan;
+            otherwise they only rank.
 
     Example:
         >>> Finding(0, 7, "Gustate", ("Ps.33.9",), "Ps 33,9", 2.5, 0.9, "quotation").end
@@ -61,6 +63,7 @@ class Finding:
     kind: str
     words: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    calibrated: bool = True
 
 
 def check_findings(source: SourceText, findings: Iterable[Finding]) -> list[Finding]:
@@ -120,6 +123,7 @@ def json_line(
         "reference": finding.reference,
         "score": finding.score,
         "probability": finding.probability,
+        "calibrated": finding.calibrated,
         "kind": finding.kind,
         "words": finding.words,
         "alternatives": [

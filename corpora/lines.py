@@ -41,7 +41,7 @@ def read_lines(path: Path) -> Iterator[str]:
                     yield _decoded(line, f"{path}:{number}", offset)
                     offset += len(line)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def _some_lines(file: BinaryIO) -> tuple[list[bytes], bool]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from allusion_es.core.errors import InputError, VerseError
 from allusion_es.corpora.bible.references import (
@@ -9,16 +10,26 @@ from allusion_es.corpora.bible.references import (
     parse_references,
     parse_verse_id,
 )
+from allusion_es.corpora.documents.reader import document_of
+from allusion_es.corpora.formats import check_plain
 from allusion_es.corpora.lines import SeenIds, check_length, read_lines, shortened
 from allusion_es.corpora.passage import Passage
 
 
-def read_text_lines(path: Path, *, work: str | None = None) -> Iterator[Passage]:
+def read_text_lines(
+    path: Path,
+    *,
+    work: str | None = None,
+    kind: Literal["html", "docx"] | None = None,
+    check: bool = False,
+) -> Iterator[Passage]:
     r"""One passage for each line that is not blank; its id is the line's number.
 
     Args:
-        path: A UTF-8 text file.
+        path: A UTF-8 text file, or a page or document, of which each paragraph is a line.
         work: The work's title; without one, the file's name without its suffix.
+        kind: What it is, if it is no text file.
+        check: Refuse lines that are markup (`formats.check_plain`).
 
     Raises:
         InputError: The file cannot be read, or has no text.
@@ -32,9 +43,12 @@ def read_text_lines(path: Path, *, work: str | None = None) -> Iterator[Passage]
         [('1', 'Magnus es, Domine'), ('3', 'et laudabilis valde')]
     """
     order = 0
-    for number, line in enumerate(read_lines(path), start=1):
+    lines = read_lines(path) if kind is None else iter(document_of(path, kind).text.split("\n"))
+    for number, line in enumerate(lines, start=1):
         if text := line.strip():
             check_length(text, f"{path}:{number}: the line")
+            if check:
+                check_plain(text, f"{path}:{number}", is_line=True)
             yield Passage(
                 id=str(number),
                 text=text,

@@ -1,4 +1,4 @@
-"""Source texts: what is read for allusions, plain or TEI, with the place of every character."""
+"""Source texts: what is read for allusions, with the place of every character."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from allusion_es.core.errors import UsageError
+from allusion_es.corpora.left_out import LeftOut
 from allusion_es.corpora.source_map import Labels, TextMap
 from allusion_es.corpora.tei.events import FileFacts
 
-SourceKind = Literal["text", "tei"]
-"""What a source file is: plain text, or TEI P5."""
+SourceKind = Literal["text", "tei", "html", "docx"]
+"""What a source file is: plain text, TEI P5, a web page, or a document of a word processor."""
 
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 
@@ -32,6 +33,10 @@ class Annotation:
         line: The line of the file on which it begins, from 1.
         parent: The annotation around it, its number among all, or -1.
         next: The id of the element that goes on with its words, or "".
+        left_out: What it stands in, or is, if that is no part of the text: a `front`, words of
+            another language; else "".
+        follows: What is left out directly before it, if that is words of another language or
+            deleted ones, so that it may go to them; else "".
     """
 
     element: str
@@ -45,6 +50,8 @@ class Annotation:
     line: int
     parent: int
     next: str = ""
+    left_out: str = ""
+    follows: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ class SourceText:
         path: The file.
         kind: What it is.
         text: Its words for analysis. Of a plain file the whole text, character by character; of
-            TEI what `tei.read_tei` makes of it.
+            TEI what `tei.read_tei` makes of it; of a page or document its paragraphs, a line each.
         map: Where each character of `text` stands in the file.
         facts: What the file was when it was read.
         title: The work's title, or "".
@@ -91,6 +98,8 @@ class SourceText:
         insert_at: The byte after the file's header, where a `standOff` may go; -1 without one.
         prefix: What stands before element names of TEI (`tei:`), or "".
         reserved: The ids of the whole file that begin with `allusion`.
+        left_out: What the file has besides the text, in the order of the file.
+        remarks: What an editor should know of how it was read, a line each.
     """
 
     path: Path
@@ -109,6 +118,8 @@ class SourceText:
     insert_at: int = -1
     prefix: str = ""
     reserved: frozenset[str] = frozenset()
+    left_out: tuple[LeftOut, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def place(self, start: int, end: int) -> Place:
         """Where the characters from `start` to `end` of the text stand.
@@ -135,16 +146,20 @@ class SourceText:
 
 
 def read_source(
-    path: Path, *, kind: SourceKind | None = None, keep: frozenset[str] = frozenset()
+    path: Path,
+    *,
+    kind: SourceKind | None = None,
+    keep: frozenset[str] = frozenset(),
+    languages: frozenset[str] = frozenset(),
 ) -> SourceText:
     """Read a file to look for allusions in.
 
     Args:
-        path: A UTF-8 text, or TEI P5 in the encoding that it declares.
-        kind: What it is; by default TEI if its name ends in `.xml` or `.tei` or it begins as XML
-            does, else plain text.
+        path: A UTF-8 text, DOCX, or TEI P5 or HTML in the encoding that it declares.
+        kind: What it is; by default as its name and first bytes say (`formats.kind_of`).
         keep: Elements of TEI whose words are read although they are left out by default, such as
             `note`.
+        languages: Values of `xml:lang` that are read besides Latin; `all` is every one.
 
     Raises:
         InputError: It cannot be read as that; the message says where and why.
@@ -158,12 +173,16 @@ def read_source(
         ...     read_source(path).place(8, 10)
         Place(page='', line='1', section='', xpath='', offset=8, length=2)
     """
-    from allusion_es.corpora.source_plain import looks_like_tei, read_plain
+    from allusion_es.corpora.formats import kind_of
+    from allusion_es.corpora.source_plain import read_document, read_plain
     from allusion_es.corpora.tei.reader import read_tei
 
     if kind is not None and kind not in SOURCE_KINDS:
         known = ", ".join(SOURCE_KINDS)
         raise UsageError(f"there is no kind of source {kind!r}; use one of {known}")
-    if kind == "tei" or (kind is None and looks_like_tei(path)):
-        return read_tei(path, keep=keep)
-    return read_plain(path)
+    found = kind or kind_of(path)
+    if found == "tei":
+        return read_tei(path, keep=keep, languages=languages)
+    if found == "html" or found == "docx":
+        return read_document(path, found)
+    return read_plain(path, check=kind is None)

@@ -1,46 +1,71 @@
-"""Plain texts as sources: the whole file, character by character."""
+"""Plain texts as sources, character by character, and the text of pages and documents."""
 
 import re
 import zlib
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode
+from allusion_es.corpora.documents.reader import document_of
+from allusion_es.corpora.formats import check_plain, kind_of
 from allusion_es.corpora.source import SourceText
 from allusion_es.corpora.source_map import Labels, Nodes, Runs, TextMap
 from allusion_es.corpora.tei.events import LARGEST_FILE, FileFacts
 
-_TEI_SUFFIXES = frozenset({".xml", ".tei"})
-_BEGINNINGS = ("<?xml", "<TEI", "<tei:TEI", "<!DOCTYPE TEI")
 _LATIN = re.compile("[A-Za-zÀ-ɏ]")
 
 
 def looks_like_tei(path: Path) -> bool:
-    """Whether a file's name or first bytes say that it is XML; a missing file is not."""
-    if path.suffix.lower() in _TEI_SUFFIXES:
-        return True
+    """Whether a file's name or first bytes say that it is TEI; what cannot be read is not."""
     try:
-        with path.open("rb") as file:
-            first = file.read(200)
-    except OSError:
+        return kind_of(path) == "tei"
+    except InputError:
         return False
-    codec = {BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16"}.get(first[:2], "utf-8-sig")
-    return first.decode(codec, "ignore").lstrip().startswith(_BEGINNINGS)
 
 
-def read_plain(path: Path) -> SourceText:
+def read_document(path: Path, kind: Literal["html", "docx"]) -> SourceText:
+    """Read a web page, or a document of a word processor.
+
+    Args:
+        path: The file.
+        kind: What it is.
+
+    Returns:
+        Its paragraphs, a line each. Characters are counted in that text, and so are lines; sections
+        are its headings.
+
+    Raises:
+        InputError: It cannot be read as that, or has no Latin letters.
+    """
+    data = _read_bytes(path)
+    document = document_of(path, kind)
+    check_latin(document.text, path)
+    found = _source(path, document.text, FileFacts("utf-8", len(data), zlib.crc32(data)))
+    return replace(
+        found,
+        kind=kind,
+        title=document.title or path.stem,
+        author=document.author,
+        sections=document.sections,
+    )
+
+
+def read_plain(path: Path, *, check: bool = True) -> SourceText:
     r"""Read a plain text.
 
     Args:
         path: A UTF-8 file, with or without a byte-order mark.
+        check: Refuse what is markup (`formats.check_plain`).
 
     Returns:
         Its text, unchanged but for the byte-order mark; lines are those of the file.
 
     Raises:
-        InputError: It cannot be read, is too large, binary, empty, not UTF-8, or has no Latin
-            letters.
+        InputError: It cannot be read, is too large, binary, empty, not UTF-8, markup, or
+            has no Latin letters.
 
     Example:
         >>> import tempfile
@@ -50,21 +75,32 @@ def read_plain(path: Path) -> SourceText:
         ...     read_plain(path).lines.at(8)
         '2'
     """
-    try:
-        if (size := path.stat().st_size) > LARGEST_FILE:
-            raise InputError(f"{path}: the file has {size:,} bytes, more than {LARGEST_FILE:,}")
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    data = _read_bytes(path)
     if b"\0" in data:
         raise InputError(
             f"{path}: NUL byte at byte {data.index(0)}: it is no UTF-8 text; save it as one"
         )
     text = decode(data, str(path))
+    if check:
+        check_plain(text, str(path))
     check_latin(text, path)
-    runs = Runs()
     byte = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
-    for column, value in zip(runs.columns(), (0, byte, len(data) - byte, 0, -1), strict=True):
+    return _source(path, text, FileFacts("utf-8", len(data), zlib.crc32(data)), byte)
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        if (size := path.stat().st_size) > LARGEST_FILE:
+            raise InputError(f"{path}: the file has {size:,} bytes, more than {LARGEST_FILE:,}")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _source(path: Path, text: str, facts: FileFacts, byte: int = 0) -> SourceText:
+    """A text in one piece that begins at a byte of its file."""
+    runs = Runs()
+    for column, value in zip(runs.columns(), (0, byte, facts.size - byte, 0, -1), strict=True):
         column.append(value)
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     return SourceText(
@@ -72,7 +108,7 @@ def read_plain(path: Path) -> SourceText:
         kind="text",
         text=text,
         map=TextMap(text, "utf-8", runs, Nodes()),
-        facts=FileFacts("utf-8", len(data), zlib.crc32(data)),
+        facts=facts,
         title=path.stem,
         lines=Labels(starts, [str(number) for number in range(1, len(starts) + 1)]),
     )

@@ -59,7 +59,8 @@ def _annotation(source: SourceText, found: Finding, number: int) -> dict[str, An
         for passage in found.passages
     ]
     bodies.append({"type": "TextualBody", "purpose": "tagging", "value": found.kind})
-    told = f"{found.reference} (probability {found.probability:.2f})"
+    trust = "" if found.calibrated else ", not calibrated"
+    told = f"{found.reference} (probability {found.probability:.2f}{trust})"
     bodies.append({"type": "TextualBody", "purpose": "describing", "value": told})
     return {
         "id": f"#allusion-{number}",
@@ -80,6 +81,8 @@ def _selectors(source: SourceText, found: Finding) -> list[dict[str, Any]]:
     }
     if source.kind == "text":
         return [words, {"type": "TextPositionSelector", "start": start, "end": end}]
+    if source.kind != "tei":  # places in its text are none of its file
+        return [words]
     place = source.place(start, end)
     position = {
         "type": "TextPositionSelector",

@@ -23,6 +23,7 @@ from allusion_es.es.errors import (
     version_failure,
 )
 from allusion_es.es.readiness import until_ready
+from allusion_es.es.tls import needs_tls
 from allusion_es.es.transient import is_transient
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ class Server:
         self.url = address.shown
         self.version = ""
         self._timeout = timeout
+        self._urls, self._ca_certs = address.urls, address.ca_certs
         self._several = len(address.urls) > 1
         self._authorization = address.login.header()
         self._secrets = address.login.secrets()
@@ -273,7 +275,9 @@ class Server:
         if status == 403 and headers.get("x-elastic-product") == "Elasticsearch":
             return  # a login for nothing but the indexes; what follows will show
         if failure := answer_failure(status, headers, body, self.url):
-            raise self._scrubbed(failure)
+            # Some servers with TLS answer what comes without it.
+            plain = (needs_tls(url) for url in self._urls if status == 400)
+            raise self._scrubbed(next(filter(None, plain), failure))
         check_answer(body, NODES, self.url)
         versions = [str(node["version"]) for node in body["nodes"].values()]
         client = version_of("elasticsearch")
@@ -319,7 +323,7 @@ class Server:
                 retry_on_timeout=self._several,
             )
         except TransportError as error:
-            failure = network_failure(error, self.url, self._timeout)
+            failure = network_failure(error, self.url, self._timeout, self._urls, self._ca_certs)
             # The library's error holds the request's headers, and with them the login.
             raise self._scrubbed(failure) from None
         except TooLargeError:

@@ -1,6 +1,6 @@
 """What servers and networks answer when something is wrong, told in one line each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allusion_es.core.errors import (
@@ -9,7 +9,7 @@ from allusion_es.core.errors import (
     ServerRefusedError,
     ServerUnavailableError,
 )
-from allusion_es.es import address
+from allusion_es.es import address, tls
 from allusion_es.es.readiness import is_between
 
 OLDEST = (8, 13)
@@ -40,11 +40,31 @@ def version_failure(version: str, client: str, url: str) -> AllusionError | None
     )
 
 
-def network_failure(error: Exception, url: str, timeout: float) -> AllusionError:
-    """The error for a request that got no answer."""
+def network_failure(
+    error: Exception,
+    url: str,
+    timeout: float,
+    urls: Sequence[str] = (),
+    ca_certs: str | None = None,
+) -> AllusionError:
+    """The error for a request that got no answer.
+
+    Args:
+        error: What the client raised.
+        url: All URLs, fit for messages.
+        timeout: How long it waited, in seconds.
+        urls: The URLs one by one, without logins: they are asked whether TLS is what is wrong.
+        ca_certs: The file of authorities that was given, if any.
+    """
     kind = type(error).__name__
     if kind == "TlsError":
-        return _tls_failure(error, url)
+        return _tls_failure(error, url, urls, ca_certs)
+    if kind in ("ConnectionError", "ConnectionTimeout"):
+        for each in urls:
+            if each.startswith("https:") and tls.speaks_http(each):
+                return _tls_failure(error, each, (each,), ca_certs)
+            if failure := tls.needs_tls(each):
+                return failure
     if kind == "ConnectionTimeout":
         return ServerUnavailableError(
             f"the Elasticsearch server at {url} did not answer within {timeout:g} s; "
@@ -142,13 +162,13 @@ def _login_failure(status: int, reason: str, url: str) -> AllusionError:
     )
 
 
-def _tls_failure(error: Exception, url: str) -> AllusionError:
-    if "WRONG_VERSION_NUMBER" in str(error):
-        return ServerRefusedError(f"{url} does not speak TLS; give its URL with http://")
-    return ServerRefusedError(
-        f"the certificate of {url} is not trusted; name its authority's file "
-        f"({address.CA_CERTS}) or its SHA-256 fingerprint ({address.FINGERPRINT})"
-    )
+def _tls_failure(
+    error: Exception, url: str, urls: Sequence[str], ca_certs: str | None
+) -> AllusionError:
+    cause: BaseException = error
+    if len(urls) > 1 and (found := tls.failing(urls, ca_certs)):
+        url, cause = found
+    return tls.tls_failure(cause, url, ca_certs, (address.CA_CERTS, address.FINGERPRINT))
 
 
 def _wrong_product(url: str, what: str) -> AllusionError:

@@ -1,7 +1,7 @@
 """What went wrong for which query: lost in the first stage, or ranked low, and what came first."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -73,7 +73,7 @@ def with_parallels(links: Sequence[GoldLink], index: CandidateIndex) -> list[Gol
     ]
 
 
-Loss = Literal["", "first stage", "reranking"]
+Loss = Literal["", "first stage", "reranking", "unanswered"]
 """Where a relevant passage was lost; "" where it is among the first `GOOD`."""
 
 GOOD = 20
@@ -112,10 +112,10 @@ class ErrorAnalysis:
         self._rows: list[dict[str, Any]] = []
         self._labels: tuple[str, ...] = ()
 
-    def add(self, line: Line, run: Run) -> None:
-        """Add what a method did."""
+    def add(self, line: Line, run: Run, unanswered: Collection[str] = ()) -> None:
+        """Add what a method did, and which queries it could not answer."""
         self._labels = tuple(line.labels)
-        self._rows += error_rows(line, run, self._links, self._overlaps, self._near)
+        self._rows += error_rows(line, run, self._links, self._overlaps, self._near, unanswered)
 
     def rows(self) -> list[dict[str, Any]]:
         """See `error_rows`; with the words of query, relevant passage and first hit."""
@@ -133,6 +133,7 @@ def error_rows(
     links: Sequence[GoldLink],
     overlaps: Sequence[Overlap],
     near: Mapping[str, Sequence[str]],
+    unanswered: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """One row for each query and relevant passage: where it ranks, and what ranks first.
 
@@ -142,6 +143,7 @@ def error_rows(
         links: The gold links.
         overlaps: From `overlap.overlaps`, of the same links.
         near: From `parallels`, of all relevant passages.
+        unanswered: Ids of the queries that the method could not answer.
     """
     pairs = iter(overlaps)
     rows = []
@@ -162,7 +164,7 @@ def error_rows(
                     "relevant": name,
                     "rank": rank,
                     "candidate_rank": stage,
-                    "loss": loss_of(rank),
+                    "loss": "unanswered" if link.query.query_id in unanswered else loss_of(rank),
                     "shared_tokens": overlap.shared["token"],
                     "shared_lemmas": overlap.shared["lemma"],
                     "top": ids[0] if ids else "",
@@ -216,4 +218,6 @@ def loss_rows(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[
         line["ranked_low"] += row["loss"] == "reranking"
         line[f"in_first_{GOOD}"] += not row["loss"]
         line["top_is_parallel"] += row["top_is_parallel"]
+        if row["loss"] == "unanswered":
+            line["unanswered"] = line.get("unanswered", 0) + 1
     return list(counts.values())

@@ -21,12 +21,12 @@ from allusion_es.core.progress import Progress, silent
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.runs import QueryRanking, load_run, save_run
 from allusion_es.retrieval import generators, reranking
-from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.pipeline import answerable, attempt_analysis, index_analyser
 from allusion_es.retrieval.ranker import Ranked, Ranker
 from allusion_es.retrieval.reranking import Collection, QueryFrequencies, reranker_names
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking, SearchFilter
+from allusion_es.retrieval.unanswered import Unanswered
 
 # The work of an evaluation, cut into pieces that any process can do.
 
@@ -82,6 +82,19 @@ class QueryBatch:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a piece.
+
+    Attributes:
+        found: What was found, by query id; nothing for queries that could not be answered.
+        unanswered: Those.
+    """
+
+    found: dict[str, QueryRanking]
+    unanswered: tuple[Unanswered, ...] = ()
+
+
 class Worker:
     """Does pieces of a task, one after the other.
 
@@ -92,15 +105,15 @@ class Worker:
     def __init__(self, task: Task) -> None:
         self._task = task
         self._index = task.open_index()
-        self._queries: IdentityCache[Sequence[AnalysedQuery]] = IdentityCache()
+        self._queries: IdentityCache[Sequence[AnalysedQuery | Unanswered]] = IdentityCache()
         self._rankers: IdentityCache[tuple[Ranker, Collection]] = IdentityCache()
         self._method: Method | None = None
 
-    def do(self, piece: QueryBatch) -> dict[str, QueryRanking]:
+    def do(self, piece: QueryBatch) -> Done:
         """What is found for the queries of a piece.
 
         Raises:
-            AllusionError: As `Ranker` and the index do.
+            AllusionError: What concerns every query, as `Ranker` and the index raise it.
         """
         whole = self._task.sets[piece.set]
         queries = self._queries.get(lambda: self._analysed(whole.queries), whole)
@@ -109,20 +122,26 @@ class Worker:
         ranker, collection = self._rankers.get(
             lambda: self._ranker(piece.method, queries), self._method, queries
         )
-        return {
-            ranked.query.query.query_id: _found(ranked)
-            for ranked in ranker.rank(queries[piece.first : piece.last], collection)
-        }
+        asked = queries[piece.first : piece.last]
+        found: dict[str, QueryRanking] = {}
+        unanswered = [query for query in asked if isinstance(query, Unanswered)]
+        for ranked in ranker.rank(list(answerable(asked)), collection):
+            if isinstance(ranked, Unanswered):
+                unanswered.append(ranked)
+            else:
+                found[ranked.query.query.query_id] = _found(ranked)
+        return Done(found, tuple(unanswered))
 
-    def _analysed(self, queries: Sequence[Query]) -> list[AnalysedQuery]:
+    def _analysed(self, queries: Sequence[Query]) -> list[AnalysedQuery | Unanswered]:
         analyser = index_analyser(self._index)
-        return [analyse_query(query, analyser) for query in queries]
+        return [attempt_analysis(query, analyser) for query in queries]
 
     def _ranker(
-        self, method: Method, queries: Sequence[AnalysedQuery]
+        self, method: Method, queries: Sequence[AnalysedQuery | Unanswered]
     ) -> tuple[Ranker, Collection]:
         stages = method.stages(self._task.depth, self._task.within)
-        return Ranker(self._index, stages), Collection(self._index, QueryFrequencies(queries))
+        frequencies = QueryFrequencies(answerable(queries))
+        return Ranker(self._index, stages), Collection(self._index, frequencies)
 
 
 def _found(ranked: Ranked) -> QueryRanking:
@@ -197,8 +216,16 @@ def _plugin_code(method: Method) -> list[str]:
 Wanted = tuple[Method, int]
 """A method, and the number of the query set that it answers."""
 
+Tell = Callable[[Method, Unanswered], None]
+"""Takes a query that a method could not answer."""
+
 _QUERIES = 64
 """Queries in a piece: what is lost, at most, for each process that is killed."""
+
+
+def refuse(method: Method, unanswered: Unanswered) -> None:
+    """Raises why a query could not be answered, for those who cannot do without it."""
+    raise unanswered.error
 
 
 def compute_runs(
@@ -208,8 +235,12 @@ def compute_runs(
     workers: int = 1,
     folder: Path | None = None,
     progress: Progress = silent,
+    tell: Tell = refuse,
 ) -> Iterator[dict[str, QueryRanking]]:
     """The run of each method, in the order of `wanted`.
+
+    A query that a method cannot answer is told of and is not in its run; nor is it kept as
+    answered, so that it is asked again the next time.
 
     What is missing is computed first, in pieces; each is kept as soon as it is done, so that a
     run that was interrupted goes on where it stopped. Then runs are read one by one, so that
@@ -221,6 +252,7 @@ def compute_runs(
         workers: Processes that compute; 1 computes in this one.
         folder: Where runs are kept; None keeps none.
         progress: Shown while pieces are computed.
+        tell: Takes queries that are not answered; by default the first of them ends it all.
 
     Raises:
         UsageError: `workers` is below 1.
@@ -235,10 +267,17 @@ def compute_runs(
             _pieces(task, method, number, run_folder(root, task, fingerprint, method, number))
             for method, number in wanted
         ]
-        missing = {path: piece for pieces in places for path, piece in pieces if not _sound(path)}
-        done = _in_processes(task, missing, workers) if workers > 1 else _here(task, missing)
-        for path, found in progress(done, "Evaluating", len(missing)):
-            save_run(path, found)
+        missing = {
+            path: piece
+            for pieces in places
+            for path, piece in pieces
+            if not _sound(path, task, piece)
+        }
+        work = _in_processes(task, missing, workers) if workers > 1 else _here(task, missing)
+        for path, done in progress(work, "Evaluating", len(missing)):
+            for unanswered in done.unanswered:
+                tell(missing[path].method, unanswered)
+            save_run(path, done.found)
         for pieces in places:
             yield {query: found for path, _ in pieces for query, found in load_run(path).items()}
 
@@ -254,21 +293,22 @@ def _pieces(task: Task, method: Method, number: int, folder: Path) -> list[tuple
     ]
 
 
-def _sound(path: Path) -> bool:
-    """Whether a piece is there; a damaged one is removed, to be made again."""
+def _sound(path: Path, task: Task, piece: QueryBatch) -> bool:
+    """Whether a whole piece is there; a damaged one is removed, to be made again.
+
+    One that lacks a query, which could not be answered then, is made again too.
+    """
+    asked = task.sets[piece.set].queries[piece.first : piece.last]
     try:
-        load_run(path)
+        return load_run(path).keys() == {query.query_id for query in asked}
     except OSError:
         return False
     except IndexDamagedError:
         path.unlink(missing_ok=True)
         return False
-    return True
 
 
-def _here(
-    task: Task, missing: dict[Path, QueryBatch]
-) -> Iterator[tuple[Path, dict[str, QueryRanking]]]:
+def _here(task: Task, missing: dict[Path, QueryBatch]) -> Iterator[tuple[Path, Done]]:
     worker = Worker(task) if missing else None
     for path, piece in missing.items():
         assert worker is not None
@@ -277,7 +317,7 @@ def _here(
 
 def _in_processes(
     task: Task, missing: dict[Path, QueryBatch], workers: int
-) -> Iterator[tuple[Path, dict[str, QueryRanking]]]:
+) -> Iterator[tuple[Path, Done]]:
     if not missing:
         return
     done = in_processes(
@@ -286,10 +326,10 @@ def _in_processes(
         min(workers, len(missing)),
         "what was done is kept: run the evaluation again, with fewer --workers",
     )
-    for (path, _), found in done:
-        yield path, found
+    for (path, _), each in done:
+        yield path, each
 
 
-def _worker(task: Task) -> Callable[[tuple[Path, QueryBatch]], dict[str, QueryRanking]]:
+def _worker(task: Task) -> Callable[[tuple[Path, QueryBatch]], Done]:
     worker = Worker(task)
     return lambda item: worker.do(item[1])

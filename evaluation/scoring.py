@@ -1,6 +1,6 @@
 """From runs and gold links to figures: measures by group, with intervals."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +22,12 @@ class Scored:
     Attributes:
         labels: What is printed before the figures, such as method and input.
         judged: Ranks of the relevant passages, one for each gold link, in their order.
+        unanswered: Numbers of the gold links whose query the method could not answer.
     """
 
     labels: Mapping[str, str]
     judged: tuple[Judged, ...]
+    unanswered: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:
@@ -50,19 +52,26 @@ class Scoring:
     seed: int = 0
 
 
-def score_run(run: Run, links: Sequence[GoldLink], labels: Mapping[str, str]) -> Scored:
+def score_run(
+    run: Run,
+    links: Sequence[GoldLink],
+    labels: Mapping[str, str],
+    unanswered: Collection[str] = (),
+) -> Scored:
     """Judge a run; a query that it lacks counts as one without hits.
 
     Args:
         run: The run.
         links: The gold links.
         labels: See `Scored.labels`.
+        unanswered: Ids of the queries that it lacks because the method could not answer them.
     """
     judged = []
     for link in links:
         found = run.get(link.query.query_id)
         judged.append(judge(found.ranking.ids if found else (), link.relevant))
-    return Scored(labels, tuple(judged))
+    failed = (n for n, link in enumerate(links) if link.query.query_id in unanswered)
+    return Scored(labels, tuple(judged), frozenset(failed))
 
 
 def query_groups(links: Sequence[GoldLink]) -> list[str]:
@@ -91,14 +100,20 @@ def score_rows(
 
     Groups are the link types, all links, and all links with each work counting alike, where
     there are several of each. `candidate_recall` is the share of queries with a relevant
-    passage among the candidates: the most that a reranker could find.
+    passage among the candidates: the most that a reranker could find. Where a method could not
+    answer all queries, `unanswered` says how many of `queries` these are: they count as not found,
+    so that all methods are measured on the same queries.
     """
     parts = link_groups(links)
     clusters = query_groups(links)
+    scored = list(scored)
+    has_unanswered = any(one.unanswered for one in scored)
     rows = []
     for one in scored:
         for group, members in parts.items():
             row: dict[str, Any] = {**one.labels, "group": group, "queries": len(members)}
+            if has_unanswered:
+                row["unanswered"] = len(one.unanswered.intersection(members))
             judged = [one.judged[number] for number in members]
             for measure in scoring.measures:
                 values = [measure(each) for each in judged]
@@ -115,7 +130,7 @@ def score_rows(
                     row[f"{measure.name}_high"] = _percent(high)
             row["candidate_recall"] = _percent(mean([float(bool(j.ranks)) for j in judged]))
             rows.append(row)
-        rows += _macro_row(one, links, scoring)
+        rows += _macro_row(one, links, scoring, has_unanswered)
     return rows
 
 
@@ -143,7 +158,9 @@ def compare_methods(
     )
 
 
-def _macro_row(one: Scored, links: Sequence[GoldLink], scoring: Scoring) -> list[dict[str, Any]]:
+def _macro_row(
+    one: Scored, links: Sequence[GoldLink], scoring: Scoring, has_unanswered: bool
+) -> list[dict[str, Any]]:
     works = [link.work for link in links]
     if len(set(works)) < 2 or not all(works):
         return []
@@ -152,6 +169,8 @@ def _macro_row(one: Scored, links: Sequence[GoldLink], scoring: Scoring) -> list
         return _percent(macro_mean([value(judged) for judged in one.judged], works))
 
     row: dict[str, Any] = {**one.labels, "group": MACRO, "queries": len(links)}
+    if has_unanswered:
+        row["unanswered"] = len(one.unanswered)
     for measure in scoring.measures:
         row[measure.name] = macro(measure)
         if scoring.resamples:

@@ -1,9 +1,13 @@
-"""TREC's files: runs, qrels and topics, which trec_eval and its kin read and write."""
+"""TREC's files: runs, qrels and topics, which trec_eval and its kin read and write.
+
+Blanks end a column there. So blanks in ids are written as in URLs (`verg.%20aen.%201.1`), and `%`
+as `%25`; what is read is turned back. Other sequences with `%` are read as they stand.
+"""
 
 import html
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -20,6 +24,16 @@ _TITLE = re.compile(r"<title>\s*(?:topic:)?([^<]*)", re.IGNORECASE)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
 _LARGEST = float(np.finfo(np.float32).max)
+
+_ESCAPES = {
+    character: "".join(f"%{byte:02X}" for byte in character.encode())
+    for character in ("%", *(c for c in map(chr, range(0x3001)) if c.isspace()))
+}
+"""How the characters are written that end a column, and the one with which that begins."""
+
+_ESCAPED = {written: character for character, written in _ESCAPES.items()}
+_TO_ESCAPE = str.maketrans(_ESCAPES)
+_ESCAPE = re.compile("|".join(_ESCAPED), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +53,50 @@ class Judgement:
     line: int
 
 
+def escape(text: str) -> str:
+    """A text as one column of a TREC file; `unescape` gives it back.
+
+    Example:
+        >>> escape("verg. aen. 1.1"), escape("100%"), escape("Ps.33.9")
+        ('verg.%20aen.%201.1', '100%25', 'Ps.33.9')
+    """
+    return text.translate(_TO_ESCAPE)
+
+
+def unescape(text: str) -> str:
+    """The text that `escape` wrote.
+
+    Example:
+        >>> unescape("verg.%20aen.%201.1"), unescape("50%"), unescape("%41")
+        ('verg. aen. 1.1', '50%', '%41')
+    """
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[0].upper()], text)
+
+
+def escape_note(lines: Iterable[str], note: Callable[[str], None]) -> Iterator[str]:
+    """The lines of a TREC file as they are; after the last a note if ids in them are escaped.
+
+    Args:
+        lines: As `run_lines` and `qrels_lines` give them.
+        note: Called with the note, once, if it is needed.
+    """
+    first = ""
+    for line in lines:
+        if not first and "%" in line:
+            first = next(word for word in line.split() if "%" in word)
+        yield line
+    if first:
+        note(
+            f"blanks and % in ids are escaped in TREC files: {unescape(first)!r} is written {first}"
+        )
+
+
 def read_run(path: Path) -> dict[str, Ranking]:
     r"""The rankings of a run, by query id, in the order of the file.
 
-    Passages are ranked by score, from high to low, then by id; the column of ranks is passed
-    over, as trec_eval does.
+    They are ranked as trec_eval ranks them: by score in single precision, from high to low; of
+    equal scores the greater id comes first. The column of ranks is passed over. Escaped ids
+    (`escape`) are turned back.
 
     Raises:
         InputError: A line has not six columns, a score is not a finite number, a passage is
@@ -55,13 +108,12 @@ def read_run(path: Path) -> dict[str, Ranking]:
         ...     path = Path(folder, "run")
         ...     _ = path.write_text("q1 Q0 Ps.1.2 1 0.5 tag\nq1 Q0 Ps.1.1 2 0.5 tag\n")
         ...     read_run(path)["q1"].ids
-        ('Ps.1.1', 'Ps.1.2')
+        ('Ps.1.2', 'Ps.1.1')
     """
     scores: dict[str, dict[str, float]] = {}
     first_tag = ""
-    for place, (query_id, _, passage, _, score, tag) in _columns(
-        path, "query_id Q0 passage_id rank score tag"
-    ):
+    for place, columns in _columns(path, "query_id Q0 passage_id rank score tag"):
+        query_id, _, passage, _, score, tag = map(unescape, columns)
         ranked = scores.setdefault(query_id, {})
         if passage in ranked:
             raise InputError(
@@ -80,8 +132,9 @@ def read_run(path: Path) -> dict[str, Ranking]:
 def run_lines(query_id: str, ranking: Ranking, tag: str) -> Iterator[str]:
     """The lines of one ranking in a run: `query_id Q0 passage_id rank score tag`.
 
-    TREC tools sort by score and break ties in their own way; where our scores are equal, the
-    printed ones are made to differ by the least amount that single precision holds.
+    TREC tools sort by score in single precision and break ties in their own way; where ours are
+    equal there, the printed ones are made to differ by the least amount that it holds, so that
+    they keep their order. Blanks in ids and in the tag are escaped.
 
     Args:
         query_id: The query.
@@ -89,39 +142,45 @@ def run_lines(query_id: str, ranking: Ranking, tag: str) -> Iterator[str]:
         tag: Name of the run.
 
     Raises:
-        UsageError: An id or the tag is empty or contains blanks, which the format cannot hold,
-            or a score is not finite in single precision.
+        UsageError: An id or the tag is empty, or a score is not finite in single precision.
 
     Example:
         >>> list(run_lines("q1", Ranking(("Ps.1.1", "Ps.1.2"), np.array([0.5, 0.5])), "bm25"))
         ['q1 Q0 Ps.1.1 1 0.5 bm25', 'q1 Q0 Ps.1.2 2 0.4999999701976776 bm25']
     """
-    check_word(query_id, "query id")
-    check_word(tag, "tag")
+    query_id, tag = _column(query_id, "query id"), _column(tag, "tag")
     above = np.float32(math.inf)
     pairs = zip(ranking.ids, ranking.scores.tolist(), strict=True)
     for rank, (passage, score) in enumerate(pairs, start=1):
-        check_word(passage, "passage id")
-        if not abs(score) <= _LARGEST:
+        word = _column(passage, "passage id")
+        # The lowest number of all has none below it.
+        if not abs(score) <= _LARGEST or above == -_LARGEST:
             raise UsageError(f"score {score} of {passage!r} is beyond single precision")
         above = min(np.float32(score), np.nextafter(above, np.float32(-math.inf)))
-        yield f"{query_id} Q0 {passage} {rank} {float(above)!r} {tag}"
+        yield f"{query_id} Q0 {word} {rank} {float(above)!r} {tag}"
 
 
-def write_run(target: Path | TextIO, rankings: Mapping[str, Ranking], tag: str) -> None:
+def write_run(
+    target: Path | TextIO,
+    rankings: Mapping[str, Ranking],
+    tag: str,
+    note: Callable[[str], None] = lambda _: None,
+) -> None:
     """Write a run, which `read_run` and trec_eval rank in the same order.
 
     Args:
         target: A file, written whole or not at all, or an open stream.
         rankings: A ranking for each query id.
         tag: Name of the run.
+        note: Called with a note if ids were escaped.
 
     Raises:
-        UsageError: An id or the tag is empty or contains blanks.
+        UsageError: An id or the tag is empty.
         StorageError: The file cannot be written.
     """
     items = rankings.items()
-    write_lines(target, (line for name, each in items for line in run_lines(name, each, tag)))
+    lines = (line for name, each in items for line in run_lines(name, each, tag))
+    write_lines(target, escape_note(lines, note))
 
 
 def read_qrels(path: Path) -> list[Judgement]:
@@ -132,7 +191,8 @@ def read_qrels(path: Path) -> list[Judgement]:
             judged twice for one query; the message names file and line.
     """
     seen: dict[tuple[str, str], Judgement] = {}
-    for place, (query_id, _, passage, grade) in _columns(path, "query_id 0 passage_id grade"):
+    for place, columns in _columns(path, "query_id 0 passage_id grade"):
+        query_id, _, passage, grade = map(unescape, columns)
         if not _INTEGER.fullmatch(grade):
             raise InputError(f"{place}: grade {grade!r} is not a whole number; write 1 or 0")
         line = int(place.rpartition(":")[2])
@@ -152,28 +212,35 @@ def qrels_lines(query_id: str, relevant: Iterable[str]) -> Iterator[str]:
     """The lines of a qrels file for one query, with grade 1.
 
     Raises:
-        UsageError: An id is empty or contains blanks.
+        UsageError: An id is empty.
 
     Example:
-        >>> list(qrels_lines("q1", ["Ps.1.1"]))
-        ['q1 0 Ps.1.1 1']
+        >>> list(qrels_lines("q 1", ["Ps.1.1"]))
+        ['q%201 0 Ps.1.1 1']
     """
-    check_word(query_id, "query id")
+    query_id = _column(query_id, "query id")
     for passage in relevant:
-        check_word(passage, "passage id")
-        yield f"{query_id} 0 {passage} 1"
+        yield f"{query_id} 0 {_column(passage, 'passage id')} 1"
 
 
-def write_qrels(target: Path | TextIO, relevant: Mapping[str, Iterable[str]]) -> None:
+def write_qrels(
+    target: Path | TextIO,
+    relevant: Mapping[str, Iterable[str]],
+    note: Callable[[str], None] = lambda _: None,
+) -> None:
     """Write the relevant passages of each query as qrels.
 
+    Args:
+        target: A file, written whole or not at all, or an open stream.
+        relevant: Ids of passages for each query id.
+        note: Called with a note if ids were escaped.
+
     Raises:
-        UsageError: An id is empty or contains blanks.
+        UsageError: An id is empty.
         StorageError: The file cannot be written.
     """
-    write_lines(
-        target, (line for name, each in relevant.items() for line in qrels_lines(name, each))
-    )
+    lines = (line for name, each in relevant.items() for line in qrels_lines(name, each))
+    write_lines(target, escape_note(lines, note))
 
 
 def read_topics(path: Path) -> dict[str, str]:
@@ -186,7 +253,8 @@ def read_topics(path: Path) -> dict[str, str]:
     text = read_text(path)
     listed = _tagged(path, text) if text.lstrip().startswith("<") else _tabbed(path, text)
     topics: dict[str, str] = {}
-    for place, query_id, words in listed:
+    for place, written, words in listed:
+        query_id = unescape(written)
         if not query_id or not words:
             missing = "number" if not query_id else "words"
             raise InputError(f"{place}: the topic has no {missing}; give both")
@@ -198,16 +266,23 @@ def read_topics(path: Path) -> dict[str, str]:
     return topics
 
 
-def check_word(text: str, what: str) -> None:
-    """Refuse what cannot stand in a TREC file, where blanks end a column.
+def topic_line(query_id: str, text: str) -> str:
+    r"""A line of topics, `id TAB text`.
 
     Raises:
-        UsageError: It is empty or contains blanks.
+        UsageError: The id is empty.
+
+    Example:
+        >>> topic_line("q 1", "in principio")
+        'q%201\\tin principio'
     """
-    if len(text.split()) != 1 or text != text.strip():
-        raise UsageError(
-            f"{what} {text!r} cannot stand in a TREC file; it must not be empty or contain blanks"
-        )
+    return f"{_column(query_id, 'query id')}\t{' '.join(text.split())}"
+
+
+def _column(text: str, what: str) -> str:
+    if not text:
+        raise UsageError(f"an empty {what} cannot stand in a TREC file; name it")
+    return escape(text)
 
 
 def _columns(path: Path, form: str) -> Iterator[tuple[str, list[str]]]:
@@ -230,12 +305,18 @@ def _number(score: str, place: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise InputError(f"{place}: score {score!r} is not a finite number; write one such as 0.5")
+    if abs(value) > _LARGEST:
+        raise InputError(
+            f"{place}: score {score!r} is beyond single precision, in which TREC tools compare "
+            "scores; scale the scores down"
+        )
     return value
 
 
 def _ranking(scores: Mapping[str, float]) -> Ranking:
-    order = sorted(scores, key=lambda passage: (-scores[passage], passage))
-    return Ranking(tuple(order), np.array([scores[passage] for passage in order]))
+    single = {passage: float(np.float32(score)) for passage, score in scores.items()}
+    order = sorted(single, key=lambda passage: (single[passage], passage), reverse=True)
+    return Ranking(tuple(order), np.array([single[passage] for passage in order]))
 
 
 def _tagged(path: Path, text: str) -> Iterator[tuple[str, str, str]]:

@@ -35,7 +35,7 @@ def one_line(text: str) -> str:
 
 
 def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -> str:
-    """The answer as one line of JSON.
+    """The answer as one line of JSON; `error` says why there is none, where that is so.
 
     Args:
         answer: The answer.
@@ -52,6 +52,8 @@ def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -
                 "unknown": answer.unknown,
             },
             "hits": [asdict(hit) for hit in answer.hits],
+            **({"error": str(answer.failure)} if answer.failure is not None else {}),
+            **({"notes": [answer.doubt]} if answer.doubt else {}),
             **({"partial": partial} if partial else {}),
         },
         ensure_ascii=False,
@@ -119,8 +121,16 @@ def findings_of(
             work=query.work,
             place=place,
             method=method,
-            note=f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else "",
+            note=_note(answer),
         )
+
+
+def _note(answer: Answer) -> str:
+    if answer.failure is not None:
+        return f"Not answered: {answer.failure}"
+    unknown = f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else ""
+    doubt = answer.doubt[:1].upper() + answer.doubt[1:]
+    return ". ".join(filter(None, [unknown, doubt]))
 
 
 def _match(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from allusion_es.corpora import findings as scans
+from allusion_es.corpora.left_out import left_out_note
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import Annotation, Place, SourceText
 from allusion_es.language.latin.analysis import Analyser, Analysis
@@ -86,17 +87,32 @@ def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] 
         method: How it was scanned.
         notes: What else should be known.
     """
+    left_out = left_out_note(source.left_out, with_options=False)
+    told = [f"{each[0].upper()}{each[1:]}." for each in (*source.remarks, left_out) if each]
     work = ", ".join(filter(None, (source.author, source.title))) or source.path.name
     return ReportMeta(
         title=f"Allusions in {work}",
         method=f"{method}, index {index}",
-        notes=(*notes, NOTE),
+        notes=(*notes, *told, NOTE),
         extent=len(source.text),
     )
 
 
+def calibration_note(unmeasured: str) -> str:
+    """What a reader of probabilities should know where they are not calibrated; "" where they are.
+
+    Args:
+        unmeasured: Why they are not (`scanning.measured.unmeasured`), or "".
+
+    Example:
+        >>> calibration_note("not calibrated for this collection")
+        'Probabilities are not calibrated for this collection: they only rank the findings.'
+    """
+    return f"Probabilities are {unmeasured}: they only rank the findings." if unmeasured else ""
+
+
 def _label(source: SourceText, found: scans.Finding) -> str:
-    if source.kind == "text" and "\n" not in source.text.strip():
+    if source.kind != "tei" and "\n" not in source.text.strip():
         return f"characters {found.start + 1}–{found.end}"
     return place_label(source.place(found.start, found.end))
 

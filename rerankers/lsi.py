@@ -96,6 +96,8 @@ def _first_directions(matrix: "csr_array", count: int) -> Floats:
     """V_k of a large matrix, found by iteration from a fixed start."""
     from scipy.sparse.linalg import svds
 
+    if not matrix.data.any():  # no word has weight, and iteration would start from zeros
+        return np.zeros((matrix.shape[1], 0))
     size = min(matrix.shape)
     start = np.random.default_rng(0).normal(size=size)
     _, values, right = svds(matrix, k=min(count, size - 1), v0=start)

@@ -8,7 +8,7 @@ import numpy as np
 
 from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
-from allusion_es.core.plugins import load_plugin
+from allusion_es.core.plugins import start_plugin
 from allusion_es.language.citations.word_parts import Word, grams
 from allusion_es.language.vectors.types import mean_vectors
 from allusion_es.retrieval.index import CandidateIndex
@@ -49,7 +49,7 @@ def load_generator(name: str) -> CandidateGenerator:
     Raises:
         PluginError: There is none of that name, or it cannot be loaded.
     """
-    generator: CandidateGenerator = load_plugin(GROUP, name)()
+    generator: CandidateGenerator = start_plugin(GROUP, name)
     return generator
 
 

@@ -7,13 +7,14 @@ from types import MappingProxyType
 
 import numpy as np
 
-from allusion_es.core.errors import SettingsMismatchError
+from allusion_es.core.errors import AllusionError, PluginError, SettingsMismatchError
 from allusion_es.core.plugins import Settings
-from allusion_es.language.latin.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.explanations import first_stage_contributions
 from allusion_es.retrieval.generators import MAX_WORDS
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.latin import language_doubt
 from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
 from allusion_es.retrieval.reranking import (
     Collection,
@@ -22,6 +23,7 @@ from allusion_es.retrieval.reranking import (
     reranker_notes,
 )
 from allusion_es.retrieval.types import AnalysedQuery, Field, Hit, Parallel, Query, SearchFilter
+from allusion_es.retrieval.unanswered import Unanswered, attempt, fault
 
 # Rankings in which passages that say nearly the same count as one.
 
@@ -75,12 +77,17 @@ class Answer:
         hits: Best first; empty where no word of the query is known.
         unknown: Tokens of the query that the collection does not have, in their order.
         cut: How many of its distinct words were not searched for, since it has too many.
+        failure: Why the query could not be answered; None where it was. There are no hits then,
+            which says nothing of what the collection has.
+        doubt: Why it is hardly Latin (`latin.language_doubt`), or "".
     """
 
     query: AnalysedQuery
     hits: tuple[Hit, ...]
     unknown: tuple[str, ...]
     cut: int
+    failure: AllusionError | None = None
+    doubt: str = ""
 
 
 class Retriever:
@@ -161,30 +168,69 @@ class Retriever:
         self.notes: tuple[str, ...] = ()
 
     def answer(self, query: Query | str) -> Answer:
-        """What is found for one query."""
+        """What is found for one query.
+
+        Raises:
+            AllusionError: It cannot be answered.
+        """
         asked = Query(query) if isinstance(query, str) else query
-        return next(self.answers([asked]))
+        answer = next(self.answers([asked]))
+        if answer.failure is not None:
+            raise answer.failure
+        return answer
 
     def answers(self, queries: Iterable[Query]) -> Iterator[Answer]:
         """What is found for each query, in order; they are searched for in batches.
 
         The queries of a sequence count as a collection of their own for rerankers that compare
         two collections; an iterator is read batch by batch, and each of its queries stands alone.
+        A query that cannot be answered, because a plug-in fails for it, has an answer with
+        `Answer.failure`; the others are answered.
+
+        Raises:
+            AllusionError: What concerns every query: an option, a file, the index, its server.
         """
-        analysed: Iterable[AnalysedQuery] = (
-            analyse_query(query, self.analyser) for query in queries
+        analysed: Iterable[AnalysedQuery | Unanswered] = (
+            attempt_analysis(query, self.analyser) for query in queries
         )
         frequencies = None
         if isinstance(queries, Sequence):
             analysed = list(analysed)
-            frequencies = QueryFrequencies(analysed)
+            frequencies = QueryFrequencies(answerable(analysed))
         collection = Collection(self._index, frequencies, self._memories)
-        if self._ranker.reranker is not None:
-            self.notes = reranker_notes(self._ranker.reranker, collection)
+        self.notes = self._notes(collection)
         remaining = iter(analysed)
         while batch := list(islice(remaining, _BATCH)):
-            for ranked in self._ranker.rank(batch, collection):
-                yield self._answer(ranked, collection)
+            ranked = self._ranker.rank(list(answerable(batch)), collection)
+            for query in batch:
+                if isinstance(query, Unanswered):
+                    nothing = AnalysedQuery(query.query, Analysis((), (), ()))
+                    yield Answer(nothing, (), (), 0, query.error)
+                else:
+                    yield self._answered(query, next(ranked), collection)
+
+    def _notes(self, collection: Collection) -> tuple[str, ...]:
+        if self._ranker.reranker is None:
+            return ()
+        try:
+            return reranker_notes(self._ranker.reranker, collection)
+        except AllusionError:
+            raise
+        except Exception as error:  # what it has to say costs no answer
+            return (str(fault("reading the reranker's notes", error)),)
+
+    def _answered(
+        self, query: AnalysedQuery, ranked: Ranked | Unanswered, collection: Collection
+    ) -> Answer:
+        found: Answer | Unanswered
+        if isinstance(ranked, Unanswered):
+            found = ranked
+        else:
+            what = self._ranker.name
+            found = attempt(query.query, what, lambda: self._answer(ranked, collection))
+        if isinstance(found, Unanswered):
+            return Answer(query, (), (), 0, found.error)
+        return found
 
     def _answer(self, ranked: Ranked, collection: Collection) -> Answer:
         query = ranked.query
@@ -193,7 +239,8 @@ class Retriever:
             ranked, others = group_parallels(ranked, self._index, self._top)
         hits = self._hits(ranked, self._reasons(ranked, collection), others)
         distinct = max(len(set(query.words(field))) for field in self._fields)
-        return Answer(query, hits, self._unknown(query), max(0, distinct - MAX_WORDS))
+        unknown, doubt = self._unknown(query)
+        return Answer(query, hits, unknown, max(0, distinct - MAX_WORDS), doubt=doubt)
 
     def _reasons(self, ranked: Ranked, collection: Collection) -> Sequence[Explanation]:
         places = ranked.places.tolist()
@@ -201,7 +248,11 @@ class Retriever:
             return [()] * len(places)
         if self._ranker.reranker is not None and ranked.candidates is not None:
             chosen = ranked.candidates.take(places)
-            return self._ranker.reranker.explain(ranked.query, chosen, collection)
+            return checked_reasons(
+                self._ranker.reranker.explain(ranked.query, chosen, collection),
+                len(places),
+                self._ranker.name,
+            )
         return first_stage_contributions(
             self._generator_names,
             self._fields,
@@ -237,16 +288,56 @@ class Retriever:
             )
         )
 
-    def _unknown(self, query: AnalysedQuery) -> tuple[str, ...]:
-        """Tokens that occur in none of the searched fields."""
+    def _unknown(self, query: AnalysedQuery) -> tuple[tuple[str, ...], str]:
+        """Tokens that occur in none of the searched fields, and what that says of the language."""
         tokens = query.words("token")
         known = np.zeros(len(tokens), dtype=bool)
+        passages = 0
         for field in self._fields:
-            known |= self._index.statistics(field, query.words(field)).df > 0
-        found = (
-            token for token, is_known in zip(tokens, known.tolist(), strict=True) if not is_known
+            statistics = self._index.statistics(field, query.words(field))
+            known |= statistics.df > 0
+            passages = statistics.passages
+        is_known = known.tolist()
+        found = (token for token, each in zip(tokens, is_known, strict=True) if not each)
+        doubt = language_doubt(tokens, is_known, self._index, passages, self.analyser)
+        return tuple(dict.fromkeys(found)), doubt
+
+
+def checked_reasons(reasons: Iterable[Explanation], size: int, what: str) -> list[Explanation]:
+    """The explanations of a plug-in.
+
+    Args:
+        reasons: What it gave.
+        size: How many it was asked for.
+        what: Its kind and name, for the message.
+
+    Raises:
+        PluginError: There is not one for each, or one has a part that is no finite number or no
+            pair of words.
+    """
+    found = [None if reason is None else tuple(reason) for reason in reasons]
+    parts = [part for reason in found for part in reason or ()]
+    if (
+        len(found) != size
+        or not np.isfinite(np.array([p.contribution for p in parts], dtype=np.float64)).all()
+        or not all(isinstance(w, str) for p in parts for w in (p.query_word, p.passage_word))
+    ):
+        raise PluginError(
+            f"{what} gave no finite explanation for each of {size} candidates; this is a fault in "
+            "the plug-in"
         )
-        return tuple(dict.fromkeys(found))
+    return found
+
+
+def attempt_analysis(query: Query, analyser: Analyser) -> AnalysedQuery | Unanswered:
+    """The query with its words; `Unanswered` where its words cannot be told."""
+    what = f"lemmatiser {analyser.settings.lemmatiser!r}"
+    return attempt(query, what, lambda: analyse_query(query, analyser))
+
+
+def answerable(queries: Iterable[AnalysedQuery | Unanswered]) -> Iterator[AnalysedQuery]:
+    """Those queries whose words could be told."""
+    return (query for query in queries if not isinstance(query, Unanswered))
 
 
 def index_analyser(index: CandidateIndex) -> Analyser:

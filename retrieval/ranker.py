@@ -26,6 +26,10 @@ from allusion_es.retrieval.types import (
     Ranking,
     SearchFilter,
 )
+from allusion_es.retrieval.unanswered import Unanswered, attempt
+
+_LARGEST = float(np.finfo(np.float32).max)
+"""Runs keep scores in single precision, in which a larger one would be infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Ranker:
 
     Attributes:
         reranker: The reranker, or None.
+        name: What messages call it.
 
     Raises:
         PluginError: A generator or reranker is unknown.
@@ -116,18 +121,44 @@ class Ranker:
         self._generators = [load_generator(name) for name in stages.generators]
         self.reranker = load_reranker(stages.reranker, stages.settings) if stages.reranker else None
         self._field: Field = "lemma" if "lemma" in stages.fields else "token"
+        stage = f"first stage {'+'.join(stages.generators)!r}"
+        self.name = f"reranker {stages.reranker!r}" if stages.reranker else stage
+        self._stage = stage
         self._latest: IdentityCache[Candidates] = IdentityCache()
 
-    def rank(self, queries: Sequence[AnalysedQuery], collection: Collection) -> Iterator[Ranked]:
+    def rank(
+        self, queries: Sequence[AnalysedQuery], collection: Collection
+    ) -> Iterator[Ranked | Unanswered]:
         """The passages for each query, in the order of the queries.
 
+        A query for which a generator or reranker fails, or does not give each candidate a finite
+        score, is `Unanswered`; the others are answered.
+
         Raises:
-            PluginError: The reranker does not give each candidate a finite score.
+            AllusionError: What concerns every query; see `attempt`.
         """
         for query, first in zip(queries, self._first_stage(queries), strict=True):
-            yield self._reranked(query, first, collection)
+            if isinstance(first, Unanswered):
+                yield first
+            else:
+                yield attempt(
+                    query.query,
+                    self.name,
+                    lambda: self._reranked(query, first, collection),  # noqa: B023 - called at once
+                )
 
-    def _first_stage(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
+    def _first_stage(self, queries: Sequence[AnalysedQuery]) -> Sequence[Ranking | Unanswered]:
+        """The candidates of each query; where a batch fails, its queries are asked one by one."""
+        if not queries:
+            return []
+        found = attempt(queries[0].query, self._stage, lambda: self._candidates(queries))
+        if not isinstance(found, Unanswered):
+            return found
+        if len(queries) == 1:
+            return [found]
+        return [each for query in queries for each in self._first_stage([query])]
+
+    def _candidates(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
         stages = self._stages
         lists = [
             generator.rank(queries, self._index, words, stages.candidates, stages.within)
@@ -136,6 +167,8 @@ class Ranker:
                 stages.fields[:1] if getattr(generator, "one_field", False) else stages.fields
             )
         ]
+        for rankings in lists:
+            _check_rankings(rankings, len(queries))
         if len(lists) == 1:
             return lists[0]
         return [
@@ -165,10 +198,19 @@ class Ranker:
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> Floats:
         assert self.reranker is not None
-        scores = self.reranker.score(query, candidates, collection)
-        if scores.shape != (len(candidates),) or not np.isfinite(scores).all():
+        scores = np.asarray(self.reranker.score(query, candidates, collection), dtype=np.float64)
+        if scores.shape != (len(candidates),) or not (np.abs(scores) <= _LARGEST).all():
             raise PluginError(
-                f"reranker {self._stages.reranker!r} gave no finite score for each of "
+                f"{self.name} gave no finite score for each of "
                 f"{len(candidates)} candidates; this is a fault in the plug-in"
             )
         return scores
+
+
+def _check_rankings(rankings: Sequence[Ranking], queries: int) -> None:
+    """Refuse what a generator must not give: too few rankings, or scores that are no numbers."""
+    if len(rankings) != queries:
+        raise PluginError(f"the first stage gave {len(rankings)} rankings for {queries} queries")
+    for ranking in rankings:
+        if ranking.scores.shape != (len(ranking.ids),) or not np.isfinite(ranking.scores).all():
+            raise PluginError("the first stage gave no finite score for each of its candidates")

@@ -7,10 +7,14 @@ from types import MappingProxyType
 
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import Settings
-from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.explanations import first_stage_contributions
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.pipeline import (
+    answerable,
+    attempt_analysis,
+    checked_reasons,
+    index_analyser,
+)
 from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
 from allusion_es.retrieval.reranking import (
     Collection,
@@ -19,6 +23,7 @@ from allusion_es.retrieval.reranking import (
     reranker_names,
 )
 from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, SearchFilter
+from allusion_es.retrieval.unanswered import Unanswered, attempt
 
 _BATCH = 64
 
@@ -110,8 +115,10 @@ class Tracer:
         queries: Sequence[Query],
         explain: int = 10,
         also: Mapping[str, Some[str]] = MappingProxyType({}),
-    ) -> Iterator[Trace]:
+    ) -> Iterator[Trace | Unanswered]:
         """The trace of each query, in order; only some of them are in memory at a time.
+
+        A query for which one of the stages fails is `Unanswered`; the others are traced.
 
         Args:
             queries: With distinct ids; together they are the query side's collection.
@@ -119,27 +126,59 @@ class Tracer:
             also: Other passages, by query id, that are explained where they are candidates.
 
         Raises:
-            PluginError: A reranker does not give each candidate a finite score.
+            AllusionError: What concerns every query; see `attempt`.
         """
-        analysed = [analyse_query(query, self._analyser) for query in queries]
-        collection = Collection(self._index, QueryFrequencies(analysed), {})
+        analysed = [attempt_analysis(query, self._analyser) for query in queries]
+        collection = Collection(self._index, QueryFrequencies(answerable(analysed)), {})
         for start in range(0, len(analysed), _BATCH):
             batch = analysed[start : start + _BATCH]
-            alone = _rankings(self._alone, batch, collection)
-            others = _rankings(self._others, batch, collection)
-            for number, ranked in enumerate(self._final.rank(batch, collection)):
-                final = _final(ranked)
-                wanted = {*final.ids[:explain], *also.get(ranked.query.query.query_id, ())}
+            asked = list(answerable(batch))
+            alone = _rankings(self._alone, asked, collection)
+            others = _rankings(self._others, asked, collection)
+            ranked = enumerate(self._final.rank(asked, collection))
+            for query in batch:
+                if isinstance(query, Unanswered):
+                    yield query
+                    continue
+                number, final = next(ranked)
                 first_stages = {name: rankings[number] for name, rankings in alone.items()}
                 rerankers = {name: rankings[number] for name, rankings in others.items()}
-                yield Trace(
-                    ranked.query,
-                    ranked.first,
-                    final,
-                    first_stages or {self._generators[0]: ranked.first},
-                    {self._reranker: final, **rerankers} if self._reranker else {},
-                    self._explanations(ranked, wanted, collection),
-                )
+                yield self._trace(
+                    final, first_stages, rerankers, explain, also.get(query.query.query_id, ()),
+                    collection,
+                )  # fmt: skip
+
+    def _trace(
+        self,
+        ranked: Ranked | Unanswered,
+        first_stages: Mapping[str, Ranking | Unanswered],
+        rerankers: Mapping[str, Ranking | Unanswered],
+        explain: int,
+        also: Some[str],
+        collection: Collection,
+    ) -> Trace | Unanswered:
+        """One query's trace, from what each stage made of it; all of them, or none."""
+        if isinstance(ranked, Unanswered):
+            return ranked
+        for each in (*first_stages.values(), *rerankers.values()):
+            if isinstance(each, Unanswered):
+                return each
+        final = _final(ranked)
+        reasons = attempt(
+            ranked.query.query,
+            self._final.name,
+            lambda: self._explanations(ranked, {*final.ids[:explain], *also}, collection),
+        )
+        if isinstance(reasons, Unanswered):
+            return reasons
+        return Trace(
+            ranked.query,
+            ranked.first,
+            final,
+            _all_answered(first_stages) or {self._generators[0]: ranked.first},
+            {self._reranker: final, **_all_answered(rerankers)} if self._reranker else {},
+            reasons,
+        )
 
     def _explanations(
         self, ranked: Ranked, wanted: set[str], collection: Collection
@@ -154,7 +193,11 @@ class Tracer:
                 self._generators, self._fields, ranked.query, chosen, self._index
             )
         else:
-            found = reranker.explain(ranked.query, ranked.candidates.take(places), collection)
+            found = checked_reasons(
+                reranker.explain(ranked.query, ranked.candidates.take(places), collection),
+                len(places),
+                self._final.name,
+            )
         return dict(zip(chosen.ids, found, strict=True))
 
 
@@ -164,11 +207,18 @@ def _final(ranked: Ranked) -> Ranking:
 
 def _rankings(
     rankers: Mapping[str, Ranker], queries: Sequence[AnalysedQuery], collection: Collection
-) -> dict[str, list[Ranking]]:
+) -> dict[str, list[Ranking | Unanswered]]:
     return {
-        name: [_final(ranked) for ranked in ranker.rank(queries, collection)]
+        name: [
+            ranked if isinstance(ranked, Unanswered) else _final(ranked)
+            for ranked in ranker.rank(queries, collection)
+        ]
         for name, ranker in rankers.items()
     }
+
+
+def _all_answered(rankings: Mapping[str, Ranking | Unanswered]) -> dict[str, Ranking]:
+    return {name: each for name, each in rankings.items() if not isinstance(each, Unanswered)}
 
 
 def _check_names(generators: Sequence[str], rerankers: Sequence[str], settings: Settings) -> None:

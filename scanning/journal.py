@@ -144,6 +144,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "words": (tuple,),
     "alternatives": (tuple,),
+    "calibrated": (bool,),
 }
 
 

@@ -57,6 +57,9 @@ FORMAT = 1
 
 _FILE = "scan.json"
 
+_NEAR = 0.03
+"""Figures of a threshold are told of others that are as near: points are 0.05 apart."""
+
 MODELS = ("default", "words", "fast")
 """With citation vectors; without; and for `--fast`."""
 
@@ -110,6 +113,17 @@ class Calibration:
         """What was measured at the threshold that is nearest to this one, if any was."""
         return min(self.points, key=lambda point: abs(point.threshold - threshold), default=None)
 
+    def measured(self, threshold: float) -> Point | None:
+        """What was measured at this threshold, or at one that is at most `_NEAR` from it.
+
+        Example:
+            >>> model = Calibration(0.0, (), 0.5, (Point(0.5, 0.8, 0.4), Point(0.6, 0.9, 0.3)))
+            >>> model.measured(0.52).threshold, model.measured(0.95)
+            (0.5, None)
+        """
+        point = self.nearest(threshold)
+        return point if point and abs(point.threshold - threshold) <= _NEAR else None
+
     def threshold_for(self, precision: float) -> float:
         """The least threshold at which at least this precision was measured, and above it.
 
@@ -137,7 +151,7 @@ def calibration(name: str) -> Calibration:
     Args:
         name: One of `MODELS`.
     """
-    return parse_calibration(_shipped(), name)
+    return parse_calibration(shipped(), name)
 
 
 def calibration_hash() -> str:
@@ -162,7 +176,8 @@ def parse_calibration(data: Mapping[str, object], name: str) -> Calibration:
 
 
 @cache
-def _shipped() -> Mapping[str, object]:
+def shipped() -> Mapping[str, object]:
+    """The plain values of the file that comes with the program."""
     text = (files("allusion_es.scanning") / _FILE).read_text(encoding="utf-8")
     data: Mapping[str, object] = json.loads(text)
     return data

@@ -19,6 +19,7 @@ from allusion_es.corpora.source import SourceText
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.scanning.choosing import Choice, choose, joined, kind_of
+from allusion_es.scanning.measured import unmeasured
 from allusion_es.scanning.model import Calibration, ScanOptions, calibration
 from allusion_es.scanning.reading import Reading, read
 
@@ -117,6 +118,7 @@ class BlockScanner:
     Attributes:
         model: The model that says how likely a finding is.
         threshold: The probability that findings need.
+        unmeasured: Why its probabilities are not calibrated, or ""; see `measured.unmeasured`.
 
     Raises:
         SettingsMismatchError: The index was analysed in another way.
@@ -130,6 +132,7 @@ class BlockScanner:
         self._citations = None if options.fast else index.citations
         self.model = _model(options, self._citations is not None)
         self.threshold = _threshold(options, self.model)
+        self.unmeasured = unmeasured(index, options)
 
     def scan(self, block: Block) -> list[Finding]:
         """The findings that start in a block, in the order of the text."""
@@ -145,7 +148,9 @@ class BlockScanner:
         passages = self._passages(reading, choices)
         choices = joined(choices, partial(_follows, passages))
         return [
-            _finding(reading, block, choice, passages, self._options.top)
+            _finding(
+                reading, block, choice, passages, self._options.top, calibrated=not self.unmeasured
+            )
             for choice in choices
             if choice.probability >= self.threshold
             and block.start <= block.offset + analysis.spans[choice.first][0] < block.end
@@ -179,7 +184,13 @@ def _follows(passages: dict[int, Passage], one: int, other: int) -> bool:
 
 
 def _finding(
-    reading: Reading, block: Block, choice: Choice, passages: dict[int, Passage], top: int
+    reading: Reading,
+    block: Block,
+    choice: Choice,
+    passages: dict[int, Passage],
+    top: int,
+    *,
+    calibrated: bool,
 ) -> Finding:
     spans = reading.analysis.spans
     start, end = spans[choice.first][0], spans[choice.last][1]
@@ -203,6 +214,7 @@ def _finding(
             )
             for other in choice.others[: top - 1]
         ),
+        calibrated=calibrated,
     )
 
 
@@ -272,7 +284,9 @@ class Scanner:
 
     Attributes:
         threshold: The probability that findings need.
-        measured: What was measured at the nearest threshold, or None.
+        measured: What was measured at this threshold, or near it; None where nothing was, or it
+            does not hold for this scan.
+        unmeasured: Why nothing that was measured holds for this scan, or "".
 
     Raises:
         SettingsMismatchError: The index was analysed in another way.
@@ -298,7 +312,8 @@ class Scanner:
     def __init__(self, index: CandidateIndex, options: ScanOptions | None = None) -> None:
         self._scanner = BlockScanner(index, options or ScanOptions())
         self.threshold = self._scanner.threshold
-        self.measured = self._scanner.model.nearest(self.threshold)
+        self.unmeasured = self._scanner.unmeasured
+        self.measured = None if self.unmeasured else self._scanner.model.measured(self.threshold)
 
     def scan(self, source: SourceText, stop: Callable[[], bool] | None = None) -> Iterator[Finding]:
         """The findings of a text in its order, as they are made.

@@ -67,6 +67,7 @@ def _scan_row(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "threshold": model.threshold,
+        "measured_on": "the Vulgate",
         "measured": [asdict(point) for point in model.points],
     }
 

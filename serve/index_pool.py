@@ -8,6 +8,8 @@ from typing import Protocol
 
 from allusion_es.corpora.bible.books import BOOKS
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.scanning.measured import unmeasured
+from allusion_es.scanning.model import ScanOptions
 
 _IDLE = 4
 """Open indexes that wait for the next search, at most."""
@@ -105,7 +107,9 @@ class IndexPool:
 def index_details(index: CandidateIndex) -> dict[str, object]:
     """What a search in an index can be restricted to, with what it can do.
 
-    Books are those that its passages name; collections outside the Bible have none.
+    Books are those that its passages name; collections outside the Bible have none. `unmeasured`
+    says of a scan of the whole, and of a fast one, why figures measured elsewhere do not hold
+    for it, or nothing.
 
     Example:
         >>> from allusion_es.local.memory import index_texts
@@ -126,4 +130,8 @@ def index_details(index: CandidateIndex) -> dict[str, object]:
         "testaments": sorted({book["testament"] for book in books}, reverse=True),
         "vectors": index.settings.vectors,
         "citations": index.settings.citations,
+        "unmeasured": {
+            "scan": unmeasured(index, ScanOptions()),
+            "fast": unmeasured(index, ScanOptions(fast=True)),
+        },
     }

@@ -68,6 +68,7 @@ class SearchJob:
         progress: How much is done, from 0 to 1.
         found: What it has found so far, in order.
         failure: Why it failed.
+        left_out: Its queries that could not be answered, though others were: id and reason.
         seen: When it was last asked for, by `time.monotonic`.
     """
 
@@ -80,6 +81,7 @@ class SearchJob:
     progress: float = 0.0
     found: list[JobItem] = field(default_factory=list)
     failure: Exception | None = None
+    left_out: list[tuple[str, str]] = field(default_factory=list)
     seen: float = field(default_factory=time.monotonic)
     characters: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -138,6 +140,10 @@ class SearchJob:
             "found": len(self.found),
             "notes": list(self.meta.notes),
         }
+        if self.left_out:
+            row["left_out"] = [
+                {"query_id": name, "error": reason} for name, reason in list(self.left_out)
+            ]
         return {**row, "error": str(self.failure)} if self.failure else row
 
 

@@ -8,10 +8,12 @@ from allusion_es.corpora.findings import Finding, json_line
 from allusion_es.corpora.source import SourceText
 from allusion_es.reports.answers import answer_json, answer_tsv, findings_of
 from allusion_es.reports.finding import ReportMeta
-from allusion_es.reports.scanned import scan_meta, scanned_findings
+from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
 from allusion_es.retrieval.defaults import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.latin import text_doubt
 from allusion_es.retrieval.pipeline import Answer, Retriever, index_analyser
+from allusion_es.scanning.measured import unmeasured
 from allusion_es.scanning.model import ScanOptions
 from allusion_es.scanning.scanner import Scanner, cut, seamless
 from allusion_es.serve.jobs import JobItem, SearchJob, Work
@@ -42,8 +44,7 @@ def scan_text(
     progress: Callable[[float], None],
 ) -> Iterator[Finding]:
     """The `Scan` of this package's scanner."""
-    options = ScanOptions(threshold=asked.threshold, fast=asked.fast, within=asked.where.within)
-    scanner = Scanner(index, options)
+    scanner = Scanner(index, scan_options(asked))
 
     def by_block() -> Iterator[list[Finding]]:
         for block, found in scanner.blocks(cut(source.text), stop):
@@ -51,6 +52,11 @@ def scan_text(
             progress(block.end / len(source.text))
 
     return seamless(by_block())
+
+
+def scan_options(asked: ScanRequest) -> ScanOptions:
+    """The options of the scan that is asked for."""
+    return ScanOptions(threshold=asked.threshold, fast=asked.fast, within=asked.where.within)
 
 
 def query_work(asked: QueryRequest) -> Work:
@@ -89,19 +95,29 @@ def _answers(
 
     shown = findings_of(remembered(), index, retriever.analyser, retriever.compared, method)
     for number, finding in enumerate(shown, start=1):
-        job.meta = replace(job.meta, notes=(*retriever.notes, *_cut(last[0], job.meta.notes)))
+        failure = last[0].failure
+        if failure is not None:
+            if len(asked.queries) == 1:
+                raise failure
+            job.left_out.append((finding.id, str(failure)))
+        job.meta = replace(job.meta, notes=(*retriever.notes, *_told(last[0], job.meta.notes)))
         job.progress = number / len(asked.queries)
         answer = last[0] if asked.explain else _without_reasons(last[0])
         yield JobItem(answer_json(answer), finding, tuple(answer_tsv(answer)))
 
 
-def _cut(answer: Answer, known: tuple[str, ...]) -> list[str]:
-    """What to say of words that were not searched for, once."""
+def _told(answer: Answer, known: tuple[str, ...]) -> list[str]:
+    """What to say of each query: unanswered, hardly Latin, or too long to be searched whole."""
     told = [note for note in known if note.startswith("Query ")]
+    query = f"Query {answer.query.query.query_id}"
+    if answer.failure is not None:
+        told.append(f"{query} was not answered: {answer.failure}")
+    if answer.doubt:
+        told.append(f"{query}: {answer.doubt}")
     if answer.cut:
         told.append(
-            f"Query {answer.query.query.query_id}: {answer.cut} of its most frequent words were "
-            "not searched for; a shorter text finds more."
+            f"{query}: {answer.cut} of its most frequent words were not searched for; a shorter "
+            "text finds more."
         )
     return told
 
@@ -118,7 +134,10 @@ def scan_work(asked: ScanRequest, text: StoredText, scan: Scan) -> Work:
         method = "Scan, fast" if asked.fast else "Scan"
         if asked.threshold is not None:
             method = f"{method}, probability from {asked.threshold:g}"
-        job.meta = scan_meta(source, index.name, method)
+        doubt = text_doubt(source.text, index, index_analyser(index))
+        note = calibration_note(unmeasured(index, scan_options(asked)))
+        notes = [f"The text: {doubt}"] if doubt else []
+        job.meta = scan_meta(source, index.name, method, [*notes, *([note] if note else [])])
 
         def progress(share: float) -> None:
             job.progress = max(job.progress, min(1.0, share))

@@ -171,3 +171,33 @@ def test_ten_thousand_instances_of_five_annotators(
     assert run(["agreement", str(path), "--format", "json", "--resamples", "20"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["instances"], found["pairs"], len(found["by_pair"])) == (10_000, 100_000, 10)
+
+
+def test_a_curation_is_left_out_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two annotators and their curation are one pair: 2 of the 4 words that either marked."""
+    head = "#FORMAT=WebAnno TSV 3.3\n#T_SP=webanno.custom.Allusion|kind\n\n#Text=a b c d\n"
+
+    def mark(folder: str, annotator: str, marked: str) -> None:
+        path = tmp_path / folder / "sermo.txt" / f"{annotator}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = (
+            f"1-{n + 1}\t{2 * n}-{2 * n + 1}\t{word}\t{'*[1]' if word in marked else '_'}\t\n"
+            for n, word in enumerate("abcd")
+        )
+        path.write_text(head + "".join(rows))
+
+    mark("annotation", "anna", "abc")
+    mark("annotation", "berta", "bcd")
+    mark("curation", "CURATION_USER", "abc")
+    assert run(["agreement", str(tmp_path), "--format", "json", "--resamples", "0"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert (found["annotators"], found["pairs"], found["observed_overlap"]) == (2, 1, 0.5)
+    curated = str(tmp_path / "curation" / "sermo.txt" / "CURATION_USER.tsv")
+    (left_out,) = found["no_annotators"]
+    assert (left_out["where"], left_out["name"]) == (curated, "CURATION_USER")
+    assert printed.err == (
+        f"{curated}: left out (CURATION_USER): the curation, which is made from the annotations\n"
+    )

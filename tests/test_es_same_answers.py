@@ -29,6 +29,8 @@ from allusion_es.retrieval.types import (
     SearchFilter,
     SearchRequest,
 )
+from allusion_es.scanning.measured import unmeasured
+from allusion_es.scanning.model import ScanOptions
 
 QUERIES = 320
 FEWER = 100  # where each query costs a scan of all vectors, or of hundreds of n-grams
@@ -302,3 +304,7 @@ def test_the_same_ids(remote: ElasticsearchIndex, vulgate_index: LocalIndex) -> 
     assert remote.ids() == vulgate_index.ids()
     within = SearchFilter(testaments=frozenset({"nt"}), books=frozenset({"Matt", "Gen"}))
     assert remote.ids(within) == vulgate_index.ids(within)
+
+
+def test_figures_of_the_vulgate_hold_for_it_on_a_server(remote: ElasticsearchIndex) -> None:
+    assert unmeasured(remote, ScanOptions()) == ""

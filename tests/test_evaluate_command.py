@@ -215,6 +215,23 @@ def test_a_written_run_is_worth_the_same(
     done = run("evaluate", str(gold), "--run", str(more), *JONAH, *PLAIN)
     assert "note: 1 queries of the run have no gold links and are left out" in done.stderr
     assert "note: 2 queries of the gold links are not in the run and count 0" in done.stderr
+    assert "are left out ('q9')" in done.stderr
+    assert "of the run are not in index" not in done.stderr
+
+
+def test_a_run_with_ids_of_another_scheme_is_told(run: Run, gold: Path, tmp_path: Path) -> None:
+    path = tmp_path / "osis.run"
+    path.write_text(
+        "".join(f"q1 Q0 JON%20{n}:1 {n} {9 - n} tag\n" for n in range(1, 5))
+        + "q1 Q0 Jonah.1.1 5 1 tag\n"
+    )
+    done = run("evaluate", str(gold), "--run", str(path), *PLAIN)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "note: 4 of 5 passages of the run are not in index 'vulgate' ('JON 1:1', 'JON 2:1', "
+        "'JON 3:1', …; the index has '1Chr.1.1'): they count as wrong"
+    ) in done.stderr
+    assert re.search(r"note: \d of \d relevant passages are ranked nowhere in the run", done.stderr)
 
 
 def test_comparison_and_errors(evaluate: Evaluate, gold: Path, run: Run, tmp_path: Path) -> None:

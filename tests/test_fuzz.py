@@ -18,10 +18,10 @@ from allusion_es.web.guard import RefusedError
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 INPUTS = 10_000
 READERS = (
-    "passages", "source", "tei", "vulgate", "gold", "qrels", "run", "references", "spans",
-    "queries", "ranker", "index", "citations", "translations", "expansion", "run-cache",
-    "dictionary", "checkpoint", "vectors", "wordnet", "store", "journal", "cross-references",
-    "archive", "manifest", "query", "server",
+    "passages", "source", "tei", "html", "docx", "vulgate", "gold", "qrels", "run",
+    "references", "spans", "queries", "ranker", "index", "citations", "translations",
+    "expansion", "run-cache", "dictionary", "checkpoint", "vectors", "wordnet", "store",
+    "journal", "cross-references", "archive", "manifest", "query", "server",
 )  # fmt: skip
 Rows = dict[str, dict[str, str]]
 

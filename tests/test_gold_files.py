@@ -151,7 +151,7 @@ def test_wrong_lines_are_refused(line: str, told: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", r"x.tsv:1: there is no column 'text'; found ''"),
+        ("", r"x.tsv: the file is empty; give a header with 'text' and 'relevant'"),
         ("text\tverse\n", r"x.tsv:1: there is no column 'relevant'; found 'text', 'verse'"),
         ("text\trelevant\ttext\n", r"x.tsv:1: column 'text' is there twice"),
         ("text\trelevant\n", r"x.tsv: there is no gold link"),
@@ -197,15 +197,25 @@ def test_the_kind_must_be_known(tmp_path: Path) -> None:
         read_gold(tmp_path / "none.jsonl")
 
 
-def test_ids_that_a_table_or_trec_file_cannot_hold_are_refused(tmp_path: Path) -> None:
-    links = [GoldLink(Query("in principio", "1"), ("Gen 1,1",))]
+def test_ids_that_a_table_or_trec_file_cannot_hold(tmp_path: Path) -> None:
+    links = [GoldLink(Query("in principio", "serm. 1"), ("Gen 1,1", "100%"))]
     with pytest.raises(UsageError, match="'Gen 1,1' cannot stand in a table"):
         write_table(tmp_path / "x.tsv", links)
-    with pytest.raises(UsageError, match="passage id 'Gen 1,1' cannot stand in a TREC file"):
-        write_trec(tmp_path / "x.qrels", links)
     with pytest.raises(UsageError, match="the topics would lie there"):
         write_trec(tmp_path / "x.topics", links)
+    with pytest.raises(UsageError, match="an empty id cannot stand in a TREC file"):
+        write_trec(tmp_path / "x.qrels", [GoldLink(Query("in principio", ""), ("Gen.1.1",))])
     assert not list(tmp_path.iterdir())
+    told: list[str] = []
+    write_trec(tmp_path / "x.qrels", links, told.append)
+    assert (tmp_path / "x.qrels").read_text().splitlines() == [
+        "serm.%201 0 Gen%201,1 1",
+        "serm.%201 0 100%25 1",
+    ]
+    assert (tmp_path / "x.topics").read_text() == "serm.%201\tin principio\n"
+    assert len(told) == 1
+    (again,) = read_gold(tmp_path / "x.qrels")
+    assert (again.query.query_id, again.relevant) == ("serm. 1", ("Gen 1,1", "100%"))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the development gold is not here")

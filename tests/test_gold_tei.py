@@ -1,5 +1,6 @@
 """Gold links from TEI written in the manner of several editions."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -175,6 +176,82 @@ def test_what_gives_no_link_is_told_or_counted(tmp_path: Path, reader: Reference
     assert found.without == 3
 
 
+@pytest.mark.parametrize(
+    ("body", "written", "reason"),
+    [
+        # words of another language, and marks that go to them
+        ("<quote xml:lang='de' source='Ps.33.9'>und</quote>", "Ps.33.9", "its words are left"),
+        ("<quote xml:lang='grc'>λόγος</quote><note>Io 1, 1</note>", "Io 1, 1", "that are left out"),
+        ("<q xml:lang='de'>das <note>Ps 33,9</note></q>", "Ps 33,9", "stands in xml:lang"),
+        ("<delSpan spanTo='#d'/>tres<note>Ps 33,9</note><anchor xml:id='d'/>", "Ps 33,9",
+         "stands in delSpan"),
+        ("<quote source='Ps.33.9'/>", "Ps.33.9", "it has no words"),
+        # beside a reference that is read
+        ("<note>Ps 33,9. Verg. Aen. 6, 853</note>", "Verg. Aen. 6, 853", "beside others"),
+    ],
+)  # fmt: skip
+def test_references_without_words_are_told(
+    tmp_path: Path, reader: ReferenceReader, body: str, written: str, reason: str
+) -> None:
+    found = gold(f"<p>unus duo {body} quattuor</p>", tmp_path, reader)
+    assert len(found.links) == (reason == "beside others")
+    assert [each.written for each in found.unread] == [written]
+    assert reason in found.unread[0].reason
+    assert found.unread[0].line == 2
+
+
+def test_notes_on_parts_that_are_left_out(tmp_path: Path, reader: ReferenceReader) -> None:
+    path = tmp_path / "sermo.xml"
+    body = "<p>unus duo<ref target='#n1'>1</ref> tres</p>"
+    back = "<back><p>Praefatio<note>Ps 4,5</note></p><note xml:id='n1'>Ps 33,9</note></back></text>"
+    path.write_text(document(body).replace("</text>", back))
+    found = gold_from_tei(read_tei(path), reader)
+    assert told(found) == [("unus duo", ("Ps.33.9",), "reference")]
+    assert [(each.written, each.reason) for each in found.unread] == [
+        ("Ps 4,5", "stands in back, which is left out, and points to no words of the text")
+    ]
+    kept = gold_from_tei(read_tei(path, keep=frozenset({"back"})), reader)
+    assert told(kept)[0] == ("Praefatio", ("Ps.4.5",), "reference")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # inside what is no note itself
+        "<app><lem>tres<note>Ps 33,9</note></lem><rdg>tria</rdg></app>",
+        "<app><lem>tres</lem><rdg>tria</rdg><note>Ps 33,9</note></app>",
+        "<ref target='x.html'>tres<note>Ps 33,9</note></ref>",
+        # deep inside a note
+        "tres<note><cit><quote>x</quote><bibl><ref cRef='Ps.33.9'>l</ref></bibl></cit></note>",
+    ],
+)  # fmt: skip
+def test_notes_in_any_element_are_read(tmp_path: Path, reader: ReferenceReader, body: str) -> None:
+    found = gold(f"<p>unus duo {body}</p>", tmp_path, reader)
+    assert told(found) == [("unus duo tres", ("Ps.33.9",), "reference")]
+
+
+_NOTED = st.lists(
+    st.sampled_from([
+        "<note>Ps 33,9</note>", "<note>om. A</note>", "<note>Verg. Aen. 6, 1</note>",
+        "<note>Ps 33</note>", "<bibl>Io 1,1</bibl>", "<note>Ps 33,99</note>", "<note>III 4</note>",
+        "<foreign xml:lang='de'>x<note>Rom. 5, 12</note></foreign>", "<app>1 Gen. 1, 1</app>",
+        "<quote source='Ps.1.1'>y</quote>", "<quote source='Xyz'>z</quote>",
+    ]),
+    min_size=1, max_size=8,
+)  # fmt: skip
+
+
+@given(_NOTED)
+def test_every_note_is_a_link_or_told(
+    tmp_path_factory: pytest.TempPathFactory, reader: ReferenceReader, notes: list[str]
+) -> None:
+    body = " ".join(f"unus duo tres {note}" for note in notes)
+    found = gold(f"<p>{body}</p>", tmp_path_factory.getbasetemp(), reader)
+    paths = {link.source.split(":", 1)[1] for link in found.links}
+    paths |= {each.xpath for each in found.all_unread()}
+    assert len(paths) == len(notes)
+
+
 def test_other_numbering(tmp_path: Path, vulgate_passages: Sequence[Passage]) -> None:
     reader = ReferenceReader((passage.id for passage in vulgate_passages), "kjv")
     body = "<p><quote source='bible:Ps.51.1'>miserere mei</quote></p>"
@@ -250,6 +327,36 @@ def test_the_command(run: Run, vulgate_index: LocalIndex, tmp_path: Path) -> Non
     assert done.stdout.count("\n") == 1
     done = run("gold", "check", str(out), "--format", "json")
     assert done.returncode == 0
+
+
+def test_the_file_of_what_is_not_read(run: Run, vulgate_index: LocalIndex, tmp_path: Path) -> None:
+    sermo = tmp_path / "sermo.xml"
+    sermo.write_text(document(
+        "<p>tres quattuor<note>Ps 33,9</note>\n et<note>=om. A; Ps</note>\n"
+        "uel<note>Verg. Aen. 6, 12</note> <foreign xml:lang='de'>und</foreign></p>"
+    ))  # fmt: skip
+    table, lines = tmp_path / "unread.tsv", tmp_path / "unread.jsonl"
+    out = ("--out", str(tmp_path / "gold.jsonl"))
+    done = run("gold", "from-tei", str(sermo), "--unread", str(table), *out)
+    assert done.returncode == 0, done.stderr
+    assert f"{table}: 2 notes and sources that were not read" in done.stderr
+    assert f'{sermo}: left out: xml:lang="de" (1 word, line 4); --language de' in done.stderr
+    header, *rows = (line.split("\t") for line in table.read_text("utf-8").splitlines())
+    assert header == ["file", "line", "element", "reference", "reason", "text", "xpath"]
+    assert [row[1:6] for row in rows] == [
+        ["3", "note", "'=om. A; Ps", "has no reference to verses of the Bible", "'=om. A; Ps"],
+        ["4", "note", "Verg. Aen. 6, 12", "names no verse of the Bible that can be read",
+         "Verg. Aen. 6, 12"],
+    ]  # fmt: skip
+    run("gold", "from-tei", str(sermo), "--unread", str(lines), *out)
+    assert [json.loads(line)["line"] for line in lines.read_text("utf-8").splitlines()] == [3, 4]
+    sermo.write_text(document("<p>unus<note>om. A</note></p>"))
+    # Also where there is no link at all.
+    assert run("gold", "from-tei", str(sermo), "--unread", str(lines), *out).returncode == 4
+    assert len(lines.read_text("utf-8").splitlines()) == 1
+    done = run("gold", "from-tei", str(sermo), "--keep", "note")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--keep note: only parts" in done.stderr
 
 
 @pytest.mark.parametrize(

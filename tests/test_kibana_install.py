@@ -318,7 +318,7 @@ def test_tls(certificate: tuple[Path, Path, str], tmp_path: Path) -> None:
         nonsense.write_text("no certificate")
         with pytest.raises(UsageError, match="no certificates can be read"):
             client(stand_in, ca_certs=str(nonsense)).version()
-        with pytest.raises(AllusionError, match="check the URL"):
+        with pytest.raises(AllusionError, match="speaks TLS; give its URL with https://"):
             Kibana(stand_in.url.replace("https", "http"), environment={}).version()
     with running(StandIn()) as plain:
         with pytest.raises(ServerRefusedError, match="does not speak TLS; give its URL with http:"):

@@ -169,6 +169,26 @@ def test_an_opened_text_as_a_query(serving: Serving) -> None:
     assert error == "this text is not kept any more; open it again"
 
 
+def test_an_opened_page_is_read(serving: Serving) -> None:
+    row = opened(serving, "a.html", f"<title>T</title><nav>x</nav><p>{SERMON}<p>c&aelig;li").json
+    assert (row["kind"], row["title"], row["characters"]) == ("html", "T", len(SERMON) + 5)
+    reply = serving.post("api/scan", {"text_id": row["text_id"]})
+    assert reply.lines[-1]["status"] == "done"
+
+
+def test_other_languages_are_told(serving: Serving) -> None:
+    text = "the Lord is my shepherd"
+    *lines, end = serving.post("api/query", {"text": text, "rerank": "none"}).lines
+    (note,) = lines[0]["notes"]
+    assert note.endswith(f"in '{NAME}'; is it Latin?")
+    assert end["notes"] == [f"Query 1: {note}"]
+    end = scan(serving, text)[-1]
+    assert isinstance(end, dict)
+    assert f"The text: {note}".replace("its 5", "its first 5") in end["notes"]
+    *lines, end = serving.post("api/query", {"text": "gustate", "rerank": "none"}).lines
+    assert ("notes" in lines[0], end["notes"]) == (False, [])
+
+
 def test_stopping_keeps_what_was_found(serving: Serving) -> None:
     connection, job = serving.begin("api/scan", {"text": f"{SERMON} {WAIT}"}, "stop")
     row = serving.wait_status(job, "running")
@@ -305,7 +325,10 @@ def test_the_page_forbids_what_it_does_not_need(serving: Serving) -> None:
         ("a.xml", b'<!DOCTYPE TEI [<!ENTITY x SYSTEM "file:///etc/passwd">]><TEI>&x;</TEI>',
          "declares the entity 'x'"),
         ("a.txt", b"", "a.txt: there is no text in it"),
-        ("a.txt", b"PK\x03\x04\0\0", "NUL byte"),
+        ("a.txt", b"PK\x03\x04\0\0", "a.txt: a damaged ZIP or DOCX file"),
+        ("a.txt", b"%PDF-1.5", "a.txt: the file is a PDF, which is not read; save it as"),
+        ("a.txt", b"gustate <p>et</p>", "a.txt:1: '</p>' is markup"),
+        ("a.csv", b"id,text", "a.csv: the file is a table, which is not read"),
         ("a.txt", b"caf\xe9", "is not UTF-8"),
         ("..%2F..%2Fa.txt", b"", "a.txt: there"),
     ],

@@ -322,12 +322,24 @@ def test_it_says_what_a_threshold_gives(page: Page, serving: Serving) -> None:
         (point,) = (p for p in models[name]["measured"] if p["threshold"] == threshold)
         return f"at {threshold:g}: {round(100 * point['precision'])} of 100 findings are right"
 
-    name = "default" if serving.ask("GET", "api/indexes/psalmi").json["citations"] else "words"
+    details = serving.ask("GET", "api/indexes/psalmi").json
+    name = "default" if details["citations"] else "words"
+    told = "Probabilities are not calibrated for this collection, only for the Vulgate"
+    page.wait(lambda: told in page.at("#measured").text)
+    assert set(details["unmeasured"].values()) == {
+        "not calibrated for this collection, only for the Vulgate"
+    }
+    page.run("unmeasured = { scan: '', fast: '' }; tellMeasured()")  # as for the Vulgate
     page.wait(lambda: expected(name, models[name]["threshold"]) in page.at("#measured").text)
     page.at("#fast").click()
     assert expected("fast", models["fast"]["threshold"]) in page.at("#measured").text
     page.at("#threshold").send_keys("0.7")
     assert expected("fast", 0.7) in page.at("#measured").text
+    page.at("#threshold").send_keys("1")
+    assert expected("fast", 0.7) in page.at("#measured").text
+    page.run("at('threshold').value = '0.01'; tellMeasured()")
+    assert page.at("#measured").text == "Nothing was measured at 0.01."
+    page.run("at('threshold').value = '0.7'; tellMeasured()")
     page.search(SERMON)
     page.told("Done: 2 findings.")
 

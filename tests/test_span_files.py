@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allusion_es.annotation.formats.files import read_spans
+from allusion_es.annotation.formats.files import LeftOut, read_spans
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.errors import InputError
 
@@ -316,3 +316,61 @@ def test_files_that_are_not_there_or_not_text(tmp_path: Path) -> None:
     path = tmp_path / "s.tsv"
     path.write_bytes(b"instance\tannotator\tstart\tend\n\xff\ta\t0\t1\n")
     refused(path, f"{path}:2: not UTF-8")
+
+
+ONE = [NONE, ("*[1]", "*[1]", "echo[1]"), NONE, NONE, NONE]
+
+
+def export(folder: Path) -> None:
+    """An export of INCEpTION with two annotators, a curation, and what else comes to lie there."""
+    text = HEAD + rows_of(ONE)
+    for annotator in ("anna", "berta", "INITIAL_CAS"):
+        webanno(folder / "annotation", "s.txt", annotator, text)
+    webanno(folder / "curation", "s.txt", "CURATION_USER", text)
+    webanno(folder / "curation", "s.txt", "clara", text)
+    webanno(folder / "annotation_ser", "s.txt", "anna", text)
+    webanno(folder / "__MACOSX" / "annotation", "s.txt", "anna", text)
+    (folder / "annotation" / "s.txt" / "._anna.tsv").write_bytes(b"\0\5\x16\7")
+
+
+def test_an_export_has_the_annotators_only(tmp_path: Path) -> None:
+    export(tmp_path)
+    left_out: list[LeftOut] = []
+    assert [row.annotator for row in read_spans([tmp_path], left_out=left_out)] == ["anna", "berta"]
+    told = {str(Path(each.where).relative_to(tmp_path)): (each.name, each.why) for each in left_out}
+    assert told.keys() == {
+        "__MACOSX/annotation/s.txt/anna.tsv",
+        "annotation/s.txt/._anna.tsv",
+        "annotation/s.txt/INITIAL_CAS.tsv",
+        "annotation_ser/s.txt/anna.tsv",
+        "curation/s.txt/CURATION_USER.tsv",
+        "curation/s.txt/clara.tsv",
+    }
+    assert told["annotation/s.txt/INITIAL_CAS.tsv"] == (
+        "INITIAL_CAS",
+        "the document before anybody annotated it",
+    )
+
+
+def test_names_that_are_nobodys_are_left_out_of_every_format(tmp_path: Path) -> None:
+    table = tmp_path / "spans.tsv"
+    table.write_text(
+        "instance\tannotator\tstart\tend\nb\tanna\t2\t6\nb\tcuration_user\t2\t6\n"
+        "c\tcuration_user\t2\t6\n"
+    )
+    left_out: list[LeftOut] = []
+    assert [row.annotator for row in read_spans([table], left_out=left_out)] == ["anna"]
+    assert [(each.where, each.name) for each in left_out] == [(str(table), "curation_user")]
+    brat(tmp_path, "INITIAL_CAS", "b", "T1\tallusion 0 7\tGustate\n")
+    with pytest.raises(InputError, match="there is nothing else; give the annotators' files"):
+        read_spans([tmp_path / "INITIAL_CAS"])
+
+
+def test_a_folder_that_is_named_and_no_export_is_read(tmp_path: Path) -> None:
+    """Only beside `annotation` is `curation` the folder of an export."""
+    text = HEAD + rows_of(ONE)
+    webanno(tmp_path / "curation", "s.txt", "anna", text)
+    webanno(tmp_path / ".hidden", "s.txt", "berta", text)
+    assert [row.annotator for row in read_spans([tmp_path])] == ["anna"]
+    assert [row.annotator for row in read_spans([tmp_path / "curation"])] == ["anna"]
+    assert [row.annotator for row in read_spans([tmp_path / ".hidden"])] == ["berta"]

@@ -132,8 +132,8 @@ def test_a_very_long_line_does_not_fill_the_memory(write: Writer) -> None:
 
 
 def test_what_is_no_file_is_told(tmp_path: Path) -> None:
-    assert ": cannot be read: No such file" in complaint(tmp_path / "none.tsv")
-    assert ": cannot be read: Is a directory" in complaint(tmp_path, kind="table")
+    assert ": cannot be read (No such file" in complaint(tmp_path / "none.tsv")
+    assert ": cannot be read (Is a directory)" in complaint(tmp_path, kind="table")
 
 
 def test_a_file_without_permission_is_told(write: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_file_without_permission_is_told(write: Writer, monkeypatch: pytest.Mo
 
     path = write("id\ttext\ns1\tx\n")
     monkeypatch.setattr(Path, "open", refuse)
-    assert ": cannot be read: Permission denied" in complaint(path)
+    assert ": cannot be read (Permission denied)" in complaint(path)
 
 
 def test_the_suffix_or_the_kind_chooses_the_reader(write: Writer) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tei_fixtures import document
 
@@ -158,6 +158,25 @@ _SHAPES = [
     "<lg><l>{0}</l><l>{1}</l></lg>",
     "<quote><p>{0}</p><p>{1}</p></quote>",
     "<ref target='x'>{0}</ref>{1}",
+    "<choice><am>{0}</am><ex>{1}</ex></choice>",
+    "<am>{0}</am><ex>{1}</ex>",
+    "<ex>{0}</ex><am>{1}</am>",
+    "<choice><orig>{0}</orig><reg/></choice>{1}",
+    "<app><rdgGrp><lem>{0}</lem><rdg>{1}</rdg></rdgGrp></app>",
+    "<app><rdg>{0}</rdg><rdgGrp><lem>{1}</lem></rdgGrp></app>",
+    "<w>{0}</w><w>{1}</w>",
+    "<w part='I'>{0}</w><pc>,</pc><w part='F'>{1}</w>",
+    "<w>{0}<w join='left'>{1}</w></w>",
+    "<seg type='word'>{0}</seg><s>{1}</s>",
+    "{0}<milestone unit='x' n='1'/>{1}",
+    "{0}<g ref='x'/><space/>{1}<gap/>",
+    "<foreign xml:lang='grc'>{0}</foreign>{1}",
+    "<quote xml:lang='de'>{0} <foreign xml:lang='la'>{1}</foreign></quote>",
+    "<quote>{0} <ref>Ps. {1} 33, v. 9</ref></quote>",
+    "{0}<delSpan spanTo='#d'/>{1}<anchor xml:id='d'/>",
+    "{0}<delSpan spanTo='#never'/>{1}",
+    "<subst><del>{0}</del> <add>{1}</add></subst>",
+    "<restore><del>{0}</del></restore><del>{1}</del>",
     "{0}{1}",
 ]
 _INLINE = st.recursive(
@@ -216,3 +235,23 @@ def test_blanks_are_single(tmp_path_factory: pytest.TempPathFactory, body: str) 
     assert "  " not in text
     assert text == "\n".join(line.strip(" ") for line in text.split("\n"))
     assert "\n\n" not in text
+
+
+@given(body=BODIES)
+def test_no_letter_is_lost_or_read_twice(
+    tmp_path_factory: pytest.TempPathFactory, body: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "letters.xml"
+    data = encoded(body, "UTF-8")
+    path.write_bytes(data)
+    source = read_source(path)
+    told = [each.text for each in source.left_out]
+    assume(not any(text.endswith("\u2026") for text in told))
+    text = ElementTree.fromstring(data).find("tei:text", TEI)
+    assert text is not None
+    assert letters("".join(text.itertext())) == letters(source.text, *told)
+    assert all(0 <= each.start <= len(source.text) and each.words > 0 for each in source.left_out)
+
+
+def letters(*texts: str) -> list[str]:
+    return sorted(filter(str.isalnum, "".join(texts)))

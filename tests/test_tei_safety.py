@@ -153,5 +153,5 @@ def test_the_kind_is_known_or_told(tmp_path: Path) -> None:
     path.write_text(P + "Gustate" + END)
     assert read_source(path).kind == "tei"
     assert read_source(path, kind="text").text == P + "Gustate" + END
-    with pytest.raises(UsageError, match="no kind of source 'docx'; use one of text, tei"):
-        read_source(path, kind="docx")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no kind of source 'pdf'; use one of text, tei, html"):
+        read_source(path, kind="pdf")  # type: ignore[arg-type]

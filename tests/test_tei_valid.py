@@ -15,10 +15,15 @@ BODY = """<pb n="1"/><div type="sermo" n="1"><head>De <hi rend="italic">gustu</h
 <p>Et <date>hodie</date> dixit <persName>Dauid <roleName>rex</roleName></persName>: <hi>Gustate
 et</hi> <foreign xml:lang="la">vide<lb break="no"/>te</foreign> quoniam
 <choice><sic>suauus</sic><corr>suauis</corr></choice> <app><lem>est</lem><rdg>sit</rdg></app>
-<emph>Do<ex>mi</ex>nus</emph>.<note>Ps 33,9</note> <supplied>Vnde</supplied> <w>beatus</w><pc>,</pc>
+<emph>Do<ex>mi</ex>nus</emph> <choice><am>qm</am><ex>quoniam</ex></choice>
+<app><rdgGrp type="orthographic"><lem>bonus</lem><rdg>bonnus</rdg></rdgGrp></app>.
+<note>Ps 33,9</note> <supplied>Vnde</supplied> <w>beatus</w><pc>,</pc>
 <q>uir <num>unus</num> qui <add>non</add></q> abiit</p>
 <lg><l n="1">in consilio <abbr>imp</abbr></l><l n="2">et <unclear>peccatorum</unclear></l></lg>
 <cit><quote>non stetit</quote><bibl>Ps 1</bibl></cit>
+<ab><s><w>Ait</w><w part="I">gus</w><pc>-</pc><lb/><w part="F">tate</w></s><milestone unit="x"/>et
+<foreign xml:lang="grc">logos <q xml:lang="la">in principio</q></foreign> <delSpan spanTo="#d"/>non
+<anchor xml:id="d"/>erat<space/>verbum <restore><del>fuit</del></restore></ab>
 <list><item>et in cathedra</item><item>pestilentiae</item></list>
 <quote>Et erit</quote><cit><quote>tamquam</quote><quote>lignum</quote></cit>
 <quote><p>non sedit</p><p>sed in lege</p></quote>

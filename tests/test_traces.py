@@ -1,5 +1,7 @@
 """What each stage makes of the candidates: the same as if it were asked alone."""
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,9 @@ from allusion_es.evaluation.inspected import run_candidates, traced_candidates
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.traces import Tracer
+from allusion_es.retrieval.traces import Trace, Tracer
 from allusion_es.retrieval.types import Query, Ranking
+from allusion_es.retrieval.unanswered import Unanswered
 
 WORDS = [
     "arma",
@@ -35,6 +38,13 @@ def index() -> LocalIndex:
     return index_texts(texts)
 
 
+def whole(traces: Iterable[Trace | Unanswered]) -> Iterator[Trace]:
+    """The traces of queries that are all answered."""
+    for trace in traces:
+        assert isinstance(trace, Trace)
+        yield trace
+
+
 @pytest.mark.parametrize("generators", [("bm25",), ("bm25", "tfidf")])
 @pytest.mark.parametrize("fields", [("lemma",), ("token", "lemma")])
 def test_each_stage_gives_what_it_gives_alone(
@@ -43,7 +53,7 @@ def test_each_stage_gives_what_it_gives_alone(
     rerankers = ("jaccard", "tfidf", "fuse:bm25+bow")
     common = {"fields": fields, "candidates": 12}
     tracer = Tracer(index, generators=generators, rerankers=rerankers, **common)  # type: ignore[arg-type]
-    traces = list(tracer.traces(QUERIES, explain=3))
+    traces = list(whole(tracer.traces(QUERIES, explain=3)))
     assert [trace.query.query for trace in traces] == QUERIES
 
     def alone(reranker: str | None, generators: tuple[str, ...]) -> list[Ranking]:
@@ -78,10 +88,10 @@ def test_some_are_explained_and_the_parts_sum_to_the_score(
 ) -> None:
     tracer = Tracer(index, candidates=12, rerankers=rerankers)
     query = QUERIES[3]
-    plain = next(tracer.traces([query], explain=0))
+    plain = next(whole(tracer.traces([query], explain=0)))
     assert plain.explanations == {}
     last = plain.final.ids[-1]
-    trace = next(tracer.traces([query], explain=2, also={query.query_id: (last, "nowhere")}))
+    trace = next(whole(tracer.traces([query], explain=2, also={query.query_id: (last, "nowhere")})))
     assert trace.explanations.keys() == {*trace.final.ids[:2], last}
     scores = dict(zip(trace.final.ids, trace.final.scores.tolist(), strict=True))
     for name, parts in trace.explanations.items():
@@ -92,7 +102,7 @@ def test_pairs_that_are_left_out_are_summed(index: LocalIndex) -> None:
     tracer = Tracer(index, candidates=12, rerankers=("tfidf",))
     for pairs in (0, 1, 50):
         for candidate in traced_candidates(
-            tracer.traces(QUERIES[:3], explain=12), {}, index, pairs
+            whole(tracer.traces(QUERIES[:3], explain=12)), {}, index, pairs
         ):
             kept = [pair.contribution for pair in candidate.contributions]
             assert len(kept) <= pairs
@@ -104,9 +114,9 @@ def test_pairs_that_are_left_out_are_summed(index: LocalIndex) -> None:
 def test_gold_passages_are_judged_by_their_final_rank() -> None:
     texts = {f"p.{n:02}": "arma " * (n + 1) + "uirum" for n in range(30)} | {"p.x": "musa"}
     index = index_texts(texts)
-    ids = next(Tracer(index, candidates=25).traces([Query("arma")])).final.ids
+    ids = next(whole(Tracer(index, candidates=25).traces([Query("arma")]))).final.ids
     gold = {"1": GoldLink(Query("arma"), (ids[19], ids[20], "p.x"))}
-    traces = Tracer(index, candidates=25).traces([Query("arma"), Query("uirum", "2")])
+    traces = whole(Tracer(index, candidates=25).traces([Query("arma"), Query("uirum", "2")]))
     found = list(traced_candidates(traces, gold, index))
     judged = {(c.query_id, c.verse_id): c for c in found if c.gold}
     assert {name: (c.loss, c.final and c.final.rank) for name, c in judged.items()} == {

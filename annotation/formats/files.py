@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from allusion_es.annotation.formats.brat import read_brat
@@ -16,6 +16,21 @@ from allusion_es.corpora.lines import LONGEST_ID, read_lines, shortened
 MOST_TOKENS = 10_000_000
 """Most tokens that a text may have."""
 
+_NO_ANNOTATORS = {
+    "CURATION_USER": "the curation, which is made from the annotations",
+    "CORRECTION_USER": "the correction of a text that was annotated before",
+    "INITIAL_CAS": "the document before anybody annotated it",
+}
+"""Names that INCEpTION and WebAnno use where no annotator is meant."""
+
+_NO_FOLDERS = {
+    "curation": "below the folder of curations",
+    "curation_ser": "below the folder of curations",
+    "annotation_ser": "below the folder of annotations in another format",
+    "__macosx": "put there by the program that packed the folder",
+}
+"""Folders of an export, and beside it, that hold no annotations of their own."""
+
 _SUFFIXES = frozenset({".ann", ".tsv", ".jsonl"})
 _NEEDED = ("instance", "annotator", "start", "end")
 _COLUMNS = (*_NEEDED, "doubt", "type", "tokens")
@@ -23,7 +38,24 @@ _YES = frozenset({"true", "yes", "1"})
 _NO = frozenset({"false", "no", "0", ""})
 
 
-def read_spans(paths: Iterable[Path], layer: str | None = None) -> list[SpanAnnotation]:
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What lies among annotations and is none.
+
+    Attributes:
+        where: The file.
+        name: Who would be taken for the annotator, or "".
+        why: What it is.
+    """
+
+    where: str
+    name: str
+    why: str
+
+
+def read_spans(
+    paths: Iterable[Path], layer: str | None = None, left_out: list[LeftOut] | None = None
+) -> list[SpanAnnotation]:
     r"""The annotations of all files, in their order.
 
     What a file is, it tells itself:
@@ -37,16 +69,20 @@ def read_spans(paths: Iterable[Path], layer: str | None = None) -> list[SpanAnno
       given, `doubt` true, yes or 1).
 
     Of a folder, all `.ann`, `.tsv` and `.jsonl` files in it and below are read, in the order of
-    their names. `start` and `end` count tokens from 0, `end` exclusive. Not for a store that this
-    process has open: it would lose its locks.
+    their names, but hidden ones and those of an export's folders for curation. What INCEpTION and
+    WebAnno keep under the names `CURATION_USER`, `CORRECTION_USER` and `INITIAL_CAS` is nobody's
+    annotation and left out everywhere. `start` and `end` count tokens from 0, `end` exclusive. Not
+    for a store that this process has open: it would lose its locks.
 
     Args:
         paths: Files and folders.
         layer: Which span layer of WebAnno files to read, if there are several.
+        left_out: What is left out is added here.
 
     Raises:
-        InputError: A file cannot be read, an instance is annotated twice by the same annotator,
-            or two annotations give its text different lengths; the message says where.
+        InputError: A file cannot be read, all there is was left out, an instance is annotated
+            twice by the same annotator, or two annotations give its text different lengths; the
+            message says where.
 
     Example:
         >>> import tempfile
@@ -59,12 +95,28 @@ def read_spans(paths: Iterable[Path], layer: str | None = None) -> list[SpanAnno
     found: list[SpanAnnotation] = []
     seen: dict[tuple[str, str], str] = {}
     tokens: dict[str, tuple[int, str]] = {}
+    # The same file and name count once, however many rows they have.
+    others: dict[tuple[str, str], LeftOut] = {}
     for path in paths:
         for file in _files(path):
+            if other := _no_annotation(file, path):
+                others[other.where, other.name] = other
+                continue
             for row in _read(file, layer):
+                if why := _NO_ANNOTATORS.get(row.annotator.upper()):
+                    others[str(file), row.annotator] = LeftOut(str(file), row.annotator, why)
+                    continue
                 where = f"{file}:{row.line}" if row.line else str(file)
                 _check(row, where, seen, tokens)
                 found.append(row)
+    if others and not found:
+        first = next(iter(others.values()))
+        raise InputError(
+            f"{first.where}: left out, since it is {first.why}, and there is nothing else; give "
+            "the annotators' files"
+        )
+    if left_out is not None:
+        left_out += others.values()
     return found
 
 
@@ -75,6 +127,31 @@ def _files(path: Path) -> list[Path]:
     if not files:
         raise InputError(f"{path}: no .ann, .tsv or .jsonl file in this folder; name another")
     return files
+
+
+def _no_annotation(file: Path, given: Path) -> LeftOut | None:
+    """Why a file is nobody's annotation, as its name and its folders say; None if it is.
+
+    Args:
+        file: The file.
+        given: The file or folder that was asked for; folders above it say nothing.
+    """
+    is_brat = file.suffix.lower() == ".ann"
+    name = file.absolute().parent.name if is_brat else file.stem
+    if why := _NO_ANNOTATORS.get(name.upper()):
+        return LeftOut(str(file), name, why)
+    if file == given:
+        return None
+    parts = file.relative_to(given).parts
+    if any(part.startswith(".") for part in parts):
+        return LeftOut(str(file), "", "hidden")
+    for number, part in enumerate(parts[:-1]):
+        why = _NO_FOLDERS.get(part.lower(), "")
+        beside = given.joinpath(*parts[:number], "annotation")
+        # Elsewhere an annotator, or a document, may have such a name.
+        if why and (part.lower() == "__macosx" or beside.is_dir()):
+            return LeftOut(str(file), "", why)
+    return None
 
 
 def _read(path: Path, layer: str | None) -> Iterable[SpanAnnotation]:

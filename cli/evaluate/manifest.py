@@ -33,7 +33,9 @@ def evaluate_gold(choices: EvaluateOptions, path: Path | None, *, force: bool) -
         UsageError: The file is there, and is not to be overwritten.
     """
     if path is None:
-        Evaluation(choices).run()
+        evaluation = Evaluation(choices)
+        evaluation.run()
+        evaluation.check_answered()
         return
     if path.exists() and not force:
         raise UsageError(
@@ -45,6 +47,7 @@ def evaluate_gold(choices: EvaluateOptions, path: Path | None, *, force: bool) -
     results = evaluation.run()
     write_manifest(path, replace(before, runs=results.runs, table=results.table))
     _say(f"{path}: manifest of {len(results.runs)} runs and their table")
+    evaluation.check_answered()
 
 
 def repeat(path: Path, server: ServerOptions, workers: int) -> None:
@@ -68,6 +71,7 @@ def repeat(path: Path, server: ServerOptions, workers: int) -> None:
     if evaluation is None or changed:
         raise SettingsMismatchError(f"{path} cannot be repeated: {'; '.join(changed)}")
     _compare(path, then, evaluation.run())
+    evaluation.check_answered()
 
 
 def _compare(path: Path, then: Manifest, results: Results) -> None:

@@ -49,12 +49,13 @@ from allusion_es.evaluation.scoring import (
     score_run,
 )
 from allusion_es.evaluation.trec import read_run, write_run
+from allusion_es.language.latin.analysis import Analysis
 from allusion_es.language.vectors.training import WordVectorTraining, train_vectors
-from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.defaults import generators_of, search_filter_of
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import index_analyser
-from allusion_es.retrieval.types import FIELDS, Field
+from allusion_es.retrieval.pipeline import attempt_analysis, index_analyser
+from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Ranking
+from allusion_es.retrieval.unanswered import Unanswered, left_out
 
 # word2vec vectors of an index's own words, for the paper's Table 3.
 
@@ -132,17 +133,18 @@ class Evaluation:
         self._open = partial(open_candidate_index, choices.index, choices.server)
         self.index: CandidateIndex = self._open()
         self._results = Results()
+        self._unanswered: list[Unanswered] = []
         self._links = self._read_links()
 
     def run(self) -> Results:
         """Evaluate, print, and write what was asked for."""
         choices = self._choices
         if choices.experiment == "table1":
-            rows = [{**row, "from": "here"} for row in overlap_table(self._overlaps())]
+            rows = [{**row, "from": "here"} for row in overlap_table(self._answerable_overlaps())]
             rows += [_paper_overlap(group) for group in printed_figures.OVERLAP]
             self._print(rows, "Table 1: overlap and lengths by link type", printed_figures.NOTE)
         elif choices.experiment == "fig2":
-            rows = overlap_histogram(self._overlaps())
+            rows = overlap_histogram(self._answerable_overlaps())
             self._results.add_table(rows)
             print_histogram(rows, choices.format)
             if choices.figure:
@@ -153,6 +155,15 @@ class Evaluation:
             experiment = self._experiment()
             self._score(experiment.title, self._runs(experiment))
         return self._results
+
+    def check_answered(self) -> None:
+        """Tell, once all is printed and written, that queries were left out.
+
+        Raises:
+            LeftOutError: Some were.
+        """
+        if self._unanswered:
+            raise left_out(self._unanswered, len(self._links))
 
     def _print(self, rows: Sequence[Mapping[str, Any]], title: str, note: str = "") -> None:
         self._results.add_table(rows)
@@ -176,10 +187,37 @@ class Evaluation:
             raise UsageError(f"{source}: the index has none of the passages; nothing to evaluate")
         return known
 
+    def _answerable_overlaps(self) -> list[Overlap]:
+        """Those of the links whose words can be told; the others are left out, and told of."""
+        queries = self._analysed()
+        known = {name: each for name, each in queries.items() if isinstance(each, AnalysedQuery)}
+        for each in queries.values():
+            if isinstance(each, Unanswered):
+                self._unanswered.append(each)
+                _say(f"query {each.query.query_id} is left out: {each.error}")
+        links = [link for link in self._links if link.query.query_id in known]
+        return overlaps(links, known, self.index)
+
     def _overlaps(self) -> list[Overlap]:
-        analyser = index_analyser(self.index)
-        queries = {link.query.query_id: analyse_query(link.query, analyser) for link in self._links}
+        """One of each link; those whose words cannot be told have no words."""
+        nothing = Analysis((), (), ())
+        queries = {
+            name: AnalysedQuery(each.query, nothing) if isinstance(each, Unanswered) else each
+            for name, each in self._analysed().items()
+        }
         return overlaps(self._links, queries, self.index)
+
+    def _analysed(self) -> dict[str, AnalysedQuery | Unanswered]:
+        analyser = index_analyser(self.index)
+        return {link.query.query_id: attempt_analysis(link.query, analyser) for link in self._links}
+
+    def _tell(self, method: Method, unanswered: Unanswered) -> None:
+        """Say that a query counts as not found, and why."""
+        self._unanswered.append(unanswered)
+        _say(
+            f"{method.name} {method.field}: query {unanswered.query.query_id} could not be "
+            f"answered and counts as not found: {unanswered.error}"
+        )
 
     def _warn_of_known_works(self) -> None:
         citations = self.index.citations
@@ -223,16 +261,46 @@ class Evaluation:
     def _read_run(self, path: Path) -> list[tuple[Line, Run]]:
         rankings = read_run(path)
         asked = {link.query.query_id for link in self._links}
-        if not asked & set(rankings):
-            raise UsageError(f"{path}: no query of this run is in {self._choices.gold}")
-        unjudged = len(set(rankings) - asked)
-        missing = len(asked - set(rankings))
+        unjudged = [name for name in rankings if name not in asked]
+        if len(unjudged) == len(rankings):
+            raise UsageError(
+                f"{path}: no query of this run is in {self._choices.gold}; the run has "
+                f"{_examples(unjudged)}, the gold links {_examples(sorted(asked))}"
+            )
+        missing = sorted(asked - set(rankings))
         if unjudged:
-            _say(f"{unjudged} queries of the run have no gold links and are left out")
+            _say(
+                f"{len(unjudged)} queries of the run have no gold links and are left out "
+                f"({_examples(unjudged)})"
+            )
         if missing:
-            _say(f"{missing} queries of the gold links are not in the run and count 0")
+            _say(
+                f"{len(missing)} queries of the gold links are not in the run and count 0 "
+                f"({_examples(missing)})"
+            )
+        self._tell_unknown_passages(rankings)
         run = {name: found_in(ranking) for name, ranking in rankings.items() if name in asked}
         return [(Line(Method(None), 0, {"method": path.name, "input": ""}), run)]
+
+    def _tell_unknown_passages(self, rankings: Mapping[str, Ranking]) -> None:
+        """Say which passages only the run or only the gold links name.
+
+        A run with ids of another scheme would score 0, as one that finds nothing.
+        """
+        ranked = dict.fromkeys(passage for each in rankings.values() for passage in each.ids)
+        index = frozenset(self.index.ids())
+        if unknown := [passage for passage in ranked if passage not in index]:
+            _say(
+                f"{len(unknown)} of {len(ranked)} passages of the run are not in index "
+                f"{self.index.name!r} ({_examples(unknown)}; the index has "
+                f"{_examples(self.index.ids()[:1])}): they count as wrong"
+            )
+        relevant = dict.fromkeys(passage for link in self._links for passage in link.relevant)
+        if lost := [passage for passage in relevant if passage not in ranked]:
+            _say(
+                f"{len(lost)} of {len(relevant)} relevant passages are ranked nowhere in the run "
+                f"({_examples(lost)})"
+            )
 
     def _runs(self, experiment: Experiment) -> Iterator[tuple[Line, Run]]:
         choices = self._choices
@@ -250,6 +318,7 @@ class Evaluation:
             workers=choices.workers,
             folder=data_dir() / "evaluations" if choices.cache else None,
             progress=progress,
+            tell=self._tell,
         )
 
     def _score(self, title: str, results: Iterable[tuple[Line, Run]]) -> None:
@@ -261,13 +330,16 @@ class Evaluation:
         lines, scored = [], []
         for line, run in results:
             lines.append(line)
-            scored.append(score_run(run, links, line.labels))
+            # A run from elsewhere may well leave out queries for which it has nothing.
+            names = [] if choices.run else [link.query.query_id for link in links]
+            unanswered = frozenset(name for name in names if name not in run)
+            scored.append(score_run(run, links, line.labels, unanswered))
             self._results.runs[scored[-1].name] = run_hash(run)
             if errors:
-                errors.add(line, run)
+                errors.add(line, run, unanswered)
             if choices.save_run:
                 rankings = {query: found.ranking for query, found in run.items()}
-                write_run(choices.save_run, rankings, line.method.name)
+                write_run(choices.save_run, rankings, line.method.name, _say)
         if self._compared:
             compared = compare_methods(scored, links, self._compared, scoring)
             self._print(comparison_rows(compared), f"Pairs of methods by {self._compared.name}")
@@ -280,6 +352,7 @@ class Evaluation:
                 _say(
                     "{method} {input}: of {links} relevant passages {lost_in_first_stage} were "
                     "lost in the first stage, {ranked_low} ranked below 20".format_map(row)
+                    + (f", {row['unanswered']} not looked for" if "unanswered" in row else "")
                 )
 
 
@@ -295,6 +368,17 @@ def _paper_overlap(group: str) -> dict[str, Any]:
     names = [name for column in columns for name in (column, f"{column}_sd")]
     row = dict(zip([*names, "count"], printed_figures.OVERLAP[group], strict=True))
     return {"group": group, **row, "from": "paper"}
+
+
+def _examples(names: Sequence[str]) -> str:
+    """The first few, as a reader can find them again.
+
+    Example:
+        >>> _examples(["q1", "q2", "q3", "q4"])
+        "'q1', 'q2', 'q3', …"
+    """
+    told = ", ".join(repr(name[:60]) for name in names[:3])
+    return f"{told}, …" if len(names) > 3 else told
 
 
 def _say(message: str) -> None:

@@ -1,18 +1,20 @@
 """The 73 books of the Latin Vulgate in canonical order, and what people call them.
 
 `books.tsv` holds each book's OSIS code, its code in the data of vulgata-spacy, the
-abbreviation that is printed, its testament and its other names. What is printed is the usual
+abbreviation that is printed, its testament, how many chapters it has and its other names. What is printed is the usual
 Latin citation: `1 Reg` to `4 Reg` for the books of Kings, `1 Par`, `1 Esdr` and `2 Esdr`,
 `Eccle` for Ecclesiastes beside `Eccli` for Ecclesiasticus, `Cant`, `Sap`, `Thren`, `Apc`.
 Names are read in Latin, English, German, French and Italian. Where one abbreviation has two
 meanings, the one of the Latin data holds: `Ez` is Ezekiel, `Jud` is the epistle of Jude, and
-`1 Reg` is 1 Samuel, while `1 Kings`, `1 Kön` and `1 Rois` are the Vulgate's `3 Reg`.
+`1 Reg` is 1 Samuel, while `1 Kings`, `1 Kön` and `1 Rois` are the Vulgate's `3 Reg`. A beginning
+of four letters or more is a name too, where only one book's names begin so (`Joann.`, `Galat.`).
 """
 
 import csv
 import difflib
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -31,6 +33,12 @@ _ORDINALS = {
 _LEADING = re.compile(r"^(?:(?:epistola|epistula|evangelium|ad|secundum|liber)\s+)+")
 _NUMBER = re.compile(r"^([1-5](?:st|nd|rd|th)?|[a-z]+)(?:\.\s*|\s+)(?=\S)|^([1-5])(?=[a-z])")
 _SPELLING = str.maketrans({"j": "i", "v": "u", "æ": "ae", "œ": "oe"})
+_SHORTEST_BEGINNING = 4
+# In names of several words each may be cut to three letters: `Act. Apo.`, `Jes. Sir.`
+_SHORTEST_OF_SEVERAL = 3
+# Beginnings of one book's names that mean something else too: the Apostle, Jesus son of Nave,
+# an author (Richard), a person or a people.
+_NO_BEGINNING = frozenset({"apos", "apost", "aposto", "apostol", "iesu", "iesus", "rich", "roma"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,7 @@ class Book:
         vulgate: Code in the Vulgate of vulgata-spacy (`1Rg`).
         abbreviation: What is printed before chapter and verse (`1 Reg`).
         testament: `ot` or `nt`.
+        chapters: How many chapters the Vulgate has.
         names: Other names and abbreviations, the full Latin name first.
     """
 
@@ -49,6 +58,7 @@ class Book:
     vulgate: str
     abbreviation: str
     testament: str
+    chapters: int
     names: tuple[str, ...]
 
     @property
@@ -66,6 +76,7 @@ def _read_books() -> tuple[Book, ...]:
                 vulgate=row["vulgate"],
                 abbreviation=row["abbreviation"],
                 testament=row["testament"],
+                chapters=int(row["chapters"]),
                 names=tuple(row["names"].split("; ")),
             )
             for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -124,7 +135,97 @@ def match_book(name: str) -> Book | None:
         True
     """
     key = _key(name)
-    return _by_name().get(key) or _by_name().get(key.translate(_SPELLING))
+    spelled = _spelled(key)
+    return _by_name().get(key) or _by_name().get(spelled) or _begun_by(spelled)
+
+
+def _spelled(key: str) -> str:
+    """A name with `i` for `j` and `u` for `v`, so that `Ioh` is `Joh`.
+
+    Names of two letters stay as they are, but for `Io`: `in`, `ib` and `id` are not `Jn`, `Jb`
+    and `Jd`.
+    """
+    letters = key.lstrip("12345")
+    return key.translate(_SPELLING) if len(letters) > 2 or letters in ("io", "jo") else key
+
+
+def match_words(number: str, words: Sequence[str]) -> Book | None:
+    """The book that a number and the words of a name mean, or None where there is none.
+
+    Unlike `match_book` it keeps words apart, so that `Jo. b` is not Job. Each word may be cut
+    short, where only one book can be meant.
+
+    Args:
+        number: `1` to `5`, or "" for a book without a number.
+        words: The words of the name, without dots.
+
+    Example:
+        >>> match_words("1", ["Cor"]).osis, match_words("", ["Act", "Apost"]).osis
+        ('1Cor', 'Acts')
+        >>> match_words("", ["Jo", "b"]) is None
+        True
+    """
+    return _match_words(number, tuple(map(plain_word, words)))
+
+
+@lru_cache(maxsize=8192)
+def plain_word(word: str) -> str:
+    """A word in lower case and without accents."""
+    decomposed = unicodedata.normalize("NFD", word.casefold())
+    return "".join(mark for mark in decomposed if not unicodedata.combining(mark))
+
+
+def ordinal(word: str) -> str:
+    """The number of a book that a word means (`II`, `2`, `second`), or "".
+
+    Example:
+        >>> ordinal("II"), ordinal("primus"), ordinal("Reg")
+        ('2', '1', '')
+    """
+    plain = plain_word(word)
+    return plain if plain in {"1", "2", "3", "4", "5"} else _ORDINALS.get(plain, "")
+
+
+@lru_cache(maxsize=8192)
+def _match_words(number: str, words: tuple[str, ...]) -> Book | None:
+    spelled = tuple(map(_spelled, words))
+    found = _by_words().get((number, words)) or _by_words().get((number, spelled))
+    if found is not None:
+        return found
+    shortest = _SHORTEST_BEGINNING if len(words) == 1 else _SHORTEST_OF_SEVERAL
+    if any(len(word) < shortest for word in spelled):
+        return None
+    if len(spelled) == 1 and spelled[0] in _NO_BEGINNING:
+        return None
+    books = {
+        book.osis: book
+        for (given, full), book in _by_words().items()
+        if given == number
+        and len(full) == len(spelled)
+        and all(whole.startswith(word) for word, whole in zip(spelled, full, strict=True))
+    }
+    return next(iter(books.values())) if len(books) == 1 else None
+
+
+@cache
+def _by_words() -> dict[tuple[str, tuple[str, ...]], Book]:
+    """The books by number and words, as written and in one spelling."""
+    named = []
+    for book in BOOKS:
+        for name in (book.osis, book.vulgate, book.abbreviation, *book.names):
+            number, rest = (name[0], name[1:]) if name[0].isdecimal() else ("", name)
+            named.append(((number, tuple(map(plain_word, rest.split()))), book))
+    books = {
+        (number, tuple(map(_spelled, words))): book for (number, words), book in reversed(named)
+    }
+    # Names as written win, so that `Lu` is Luke although `Lv` would be spelled the same.
+    return books | dict(reversed(named))
+
+
+def _begun_by(key: str) -> Book | None:
+    """The only book that has a name which begins so."""
+    number, rest = (key[:1], key[1:]) if key[:1].isdecimal() else ("", key)
+    return _match_words(number, (rest,)) if len(rest) >= _SHORTEST_BEGINNING else None
 
 
 @cache
@@ -135,7 +236,7 @@ def _by_name() -> dict[str, Book]:
         for name in (book.osis, book.vulgate, book.abbreviation, *book.names)
     ]
     # Names as written win, so that `Lu` is Luke although `Lv` would be spelled the same.
-    books = {key.translate(_SPELLING): book for key, book in reversed(named)}
+    books = {_spelled(key): book for key, book in reversed(named)}
     return books | dict(reversed(named))
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from allusion_es.corpora.left_out import Omission
 from allusion_es.corpora.source_map import Nodes, Runs
 
 
@@ -15,7 +16,12 @@ class Open:
         number: Which of its parent's children of that name it is, from 1.
         byte: The first byte of its start tag.
         raw: The first character in it among all characters of the document.
-        out: Whether its words are left out.
+        out: Whether its words are left out, for any reason.
+        hidden: Whether they are left out for another reason than their language: then all that is
+            in it is left out too.
+        language: Its `xml:lang`, or that of the element around it.
+        line: The line of the file on which its start tag begins.
+        omission: What is told of its words if they are left out.
         block: Whether it begins and ends a line.
         node: Its number among `Nodes`, -1 as long as it holds no text.
         children: How many children it has had, by name.
@@ -30,6 +36,10 @@ class Open:
     block: bool
     node: int = -1
     children: dict[str, int] | None = None
+    hidden: bool = False
+    language: str = ""
+    line: int = 0
+    omission: Omission | None = None
 
 
 class NodeReader:

@@ -27,6 +27,8 @@ class _Record:
     line: int
     parent: int
     next: str
+    left_out: str
+    follows: str
     out: bool
     words: list[str] | None
     length: int = 0
@@ -56,9 +58,26 @@ class NoteReader:
             self.pointers.setdefault(attributes["target"][1:], point)
 
     def begin(
-        self, element: Open, attributes: Mapping[str, str], point: int, xpath: str, line: int
+        self,
+        element: Open,
+        attributes: Mapping[str, str],
+        point: int,
+        xpath: str,
+        line: int,
+        left_out: str = "",
+        follows: str = "",
     ) -> None:
-        """An annotation begins at a point of the plain text."""
+        """An annotation begins at a point of the plain text.
+
+        Args:
+            element: The element that it is.
+            attributes: Its attributes.
+            point: Where in the plain text it begins.
+            xpath: The path to it.
+            line: The line of the file.
+            left_out: What is left out around it.
+            follows: What is left out directly before it.
+        """
         target = next((attributes[name] for name in _TARGETS if attributes.get(name)), "")
         if not target and element.name == "bibl":
             target = attributes.get("n", "")
@@ -73,6 +92,8 @@ class NoteReader:
             line=line,
             parent=self._open[-1] if self._open else -1,
             next=attributes.get("next", "").removeprefix("#"),
+            left_out=left_out,
+            follows=follows,
             out=element.out,
             words=[] if captured else None,
         )
@@ -132,6 +153,8 @@ class NoteReader:
             line=record.line,
             parent=record.parent,
             next=record.next,
+            left_out=record.left_out,
+            follows=record.follows,
         )
 
 

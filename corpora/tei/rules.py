@@ -1,6 +1,10 @@
 """What a philologist reads in a TEI text: which elements are its words, and where lines end."""
 
+import re
 from collections.abc import Mapping
+
+from allusion_es.core.errors import VerseError
+from allusion_es.corpora.bible.references import parse_references
 
 TEI = "http://www.tei-c.org/ns/1.0"
 """The namespace of TEI P5."""
@@ -11,7 +15,8 @@ ANNOTATED = frozenset({"app", "bibl", "cit", "note", "q", "quote", "ref", "seg"}
 LEFT_OUT = frozenset({
     # about the text
     "teiHeader", "standOff", "facsimile", "sourceDoc", "note", "noteGrp", "bibl", "biblStruct",
-    "listBibl", "listApp", "rdgGrp", "wit", "witDetail", "listWit", "index", "interpGrp", "spanGrp",
+    "listBibl", "listApp", "listPerson", "listPlace", "listOrg", "msDesc", "wit", "witDetail",
+    "listWit", "index", "interpGrp", "spanGrp",
     "linkGrp", "egXML", "desc", "figDesc", "certainty", "precision", "respons", "metamark",
     # not of the text, or no longer
     "fw", "del", "surplus", "figure", "graphic", "formula", "notatedMusic", "speaker", "stage",
@@ -19,7 +24,13 @@ LEFT_OUT = frozenset({
 })  # fmt: skip
 """Elements whose words are left out unless they are asked for."""
 
-_OTHER_PARTS = frozenset({"translation", "apparatus", "commentary", "bibliography"})
+PARTS = frozenset({"front", "back"})
+"""Parts around the text proper, mostly an editor's or printer's; left out unless asked for."""
+
+_OTHER_PARTS = frozenset({
+    "translation", "apparatus", "commentary", "bibliography", "index", "contents", "toc", "notes",
+    "footnotes", "endnotes", "sigla", "abbreviations",
+})  # fmt: skip
 
 BLOCKS = frozenset({
     "TEI", "teiCorpus", "text", "group", "front", "body", "back", "floatingText", "titlePage",
@@ -32,8 +43,34 @@ BLOCKS = frozenset({
 BREAKS = frozenset({"lb", "pb", "cb", "gb"})
 """Breaks of line, page, column and gathering: between words, but with `break="no"`."""
 
-CHOSEN = {"corr": 2, "reg": 2, "expan": 2, "lem": 2, "sic": 0, "orig": 0, "abbr": 0}
+BORDERS = frozenset({
+    "anchor", "caesura", "figure", "formula", "gap", "milestone", "notatedMusic", "space",
+})  # fmt: skip
+"""Elements that stand between words, blank or not, but for those inside a `w`."""
+
+UNITS = frozenset({"cl", "pc", "phr", "s"})
+"""Elements that begin and end between words."""
+
+ELEMENTS_ONLY = frozenset({"app", "choice", "rdgGrp", "subst"})
+"""Elements whose own characters, mostly line ends of a printed tree, are no words."""
+
+CHOSEN = {
+    "corr": 2, "reg": 2, "expan": 2, "ex": 2, "lem": 2, "sic": 0, "orig": 0, "abbr": 0, "am": 0
+}  # fmt: skip
 """In `choice` and `app` the first child of the highest number is read; others have 1."""
+
+SURENESS = {"high": 2, "low": 0, "unknown": 0}
+"""Of several children of one number in a `choice` the one of the highest `cert` is read."""
+
+_LATIN = frozenset({"", "la", "lat", "latin", "und", "mul"})
+_TOKENS = frozenset({"word", "w", "token"})
+_JOINING = frozenset({"inword", "worddiv"})
+_LETTERS_AND_FIGURES = re.compile(
+    r"(?:cf\.?\s+)?(?:(?:[1-4]|I{1,3}|IV)\.?\s+)?[A-Z][A-Za-z\u00e6\u0153]*"
+    r"(?:\.(?:\s+[A-Za-z]+\.)*,?|,)?\s+[IVXLC]+\b[\s,.:;IVXLCivxlc-]*"
+)
+_SAME_BOOK = re.compile(r"(?:ibid\b|ibidem\b|ib\.|id\.|loc\.\s*cit|l\.\s*c\.)", re.IGNORECASE)
+_LONGEST_REFERENCE = 200
 
 ATOMS = frozenset({"#cdata", "am", "c", "ex", "formula", "g", "geo", "idno", "locus", "pc"})
 """Inline elements that hold characters, but in which TEI All allows no `seg`."""
@@ -41,7 +78,7 @@ ATOMS = frozenset({"#cdata", "am", "c", "ex", "formula", "g", "geo", "idno", "lo
 CONTAINERS = frozenset({
     "TEI", "teiCorpus", "address", "app", "argument", "back", "body", "choice", "cit", "div",
     *(f"div{n}" for n in range(1, 8)), "docTitle", "epigraph", "floatingText", "front", "group",
-    "lg", "list", "postscript", "row", "sp", "subst", "table", "text", "titlePage",
+    "lg", "list", "postscript", "rdgGrp", "row", "sp", "subst", "table", "text", "titlePage",
 })  # fmt: skip
 """Elements that hold no characters but in their children."""
 
@@ -52,12 +89,12 @@ NO_QUOTE = frozenset({
 """Elements in which TEI All allows `seg` but no `quote`."""
 
 
-def is_left_out(name: str, attributes: Mapping[str, str], keep: frozenset[str]) -> bool:
-    """Whether the words of an element are left out.
+def left_out_as(name: str, attributes: Mapping[str, str], keep: frozenset[str]) -> str:
+    """What the words of an element are called if they are left out, or "".
 
-    Besides the elements of `LEFT_OUT`, these are an `app` that points to its words (`from`,
-    `loc`), since its `lem` repeats them; a `ref` that is the mark of a note; and a `div` that is
-    a translation, an apparatus, a commentary or a bibliography.
+    Besides the elements of `LEFT_OUT` and `PARTS`, these are an `app` that points to its words
+    (`from`, `loc`), since its `lem` repeats them; a `ref` that is the mark of a note; and a `div`
+    that is a translation, an apparatus, a commentary, a bibliography, an index or the like.
 
     Args:
         name: Its local name.
@@ -65,15 +102,76 @@ def is_left_out(name: str, attributes: Mapping[str, str], keep: frozenset[str]) 
         keep: Elements whose words are asked for.
 
     Example:
-        >>> is_left_out("note", {}, frozenset()), is_left_out("note", {}, frozenset({"note"}))
-        (True, False)
+        >>> left_out_as("note", {}, frozenset()), left_out_as("note", {}, frozenset({"note"}))
+        ('note', '')
+        >>> left_out_as("div", {"type": "translation"}, frozenset())
+        'div type="translation"'
     """
     if name in keep:
-        return False
+        return ""
+    kind = attributes.get("type", "")
     if name == "app":
-        return "from" in attributes or "loc" in attributes
+        return name if "from" in attributes or "loc" in attributes else ""
     if name == "ref":
-        return attributes.get("type", "") in {"noteAnchor", "footnote", "note"}
-    if name == "div":
-        return attributes.get("type", "") in _OTHER_PARTS
-    return name in LEFT_OUT
+        return name if kind in {"noteAnchor", "footnote", "note"} else ""
+    if name.startswith("div") and name in BLOCKS:
+        return f'{name} type="{kind}"' if kind.lower() in _OTHER_PARTS else ""
+    return name if name in LEFT_OUT or name in PARTS else ""
+
+
+def is_read_language(language: str, languages: frozenset[str]) -> bool:
+    """Whether words of an `xml:lang` are read: Latin, what has none, and what is asked for.
+
+    Args:
+        language: The `xml:lang`, or "" where there is none.
+        languages: Languages that are read too; `all` is every one.
+
+    Example:
+        >>> [is_read_language(each, frozenset({"grc"})) for each in ("la-x-med", "grc-Latn", "de")]
+        [True, True, False]
+    """
+    code = language.strip().lower()
+    if code.split("-")[0] in _LATIN or "all" in languages:
+        return True
+    return any(code == each or code.startswith(f"{each}-") for each in map(str.lower, languages))
+
+
+def is_word(name: str, attributes: Mapping[str, str]) -> bool:
+    """Whether an element is one word: a `w`, or a `seg` that says so."""
+    return name == "w" or (name == "seg" and attributes.get("type", "") in _TOKENS)
+
+
+def joins_words(attributes: Mapping[str, str]) -> bool:
+    """Whether a break of line or page says that it stands within a word."""
+    return attributes.get("break") == "no" or attributes.get("type", "").lower() in _JOINING
+
+
+def is_printed_reference(words: str, *, quoted: bool) -> bool:
+    """Whether the words of a `ref` are a reference or the mark of a note, not words of the text.
+
+    Args:
+        words: Its words.
+        quoted: Whether it stands in a quotation. Latin that is quoted has no Arabic figures, so
+            that there any figure tells a reference.
+
+    Example:
+        >>> [is_printed_reference(each, quoted=True) for each in ("cf. Psal. XXXIII", "gustate")]
+        [True, False]
+    """
+    bare = words.strip(" \n()[].,;")
+    if not any(map(str.isalpha, bare)):
+        return True
+    if len(words) > _LONGEST_REFERENCE:
+        return False
+    figures = any(map(str.isdecimal, bare))
+    if quoted and (
+        figures or _LETTERS_AND_FIGURES.fullmatch(bare) or _SAME_BOOK.match(words.strip(" ([,;"))
+    ):
+        return True
+    # Without a figure or the full stop of an abbreviation it may be a word of the text (`Rom`).
+    if not figures and not (quoted and words.rstrip(" )],;").endswith(".")):
+        return False
+    try:
+        return bool(parse_references(re.sub(r"^cfr?\.?\s+", "", bare)))
+    except VerseError:
+        return False

@@ -25,8 +25,14 @@ def pointer(source: SourceText, start: int, end: int, *, inside: bool = False) -
         inside: Whether the pointer stands in the file itself.
 
     Raises:
-        UsageError: There are no such characters.
+        UsageError: There are no such characters, or the file is a page or a document, in which
+            nothing can point to characters.
     """
+    if source.kind in ("html", "docx"):
+        raise UsageError(
+            f"{source.path} is {source.kind.upper()}, to whose characters TEI cannot point; use "
+            "another format"
+        )
     file = "" if inside else quote(source.path.name)
     if source.kind == "text":
         return f"{file}#char={start},{end}"
@@ -85,6 +91,8 @@ def _standoff(
             )
         return
     yield f'<{prefix}standOff><{prefix}listAnnotation type="allusions">'
+    if not all(found.calibrated for found in ordered):
+        yield "  <!-- cert is not calibrated for this scan: it only ranks the findings -->"
     for number, found in enumerate(ordered, start=1):
         target = pointer(source, found.start, found.end, inside=inside)
         yield f'  <{prefix}annotation xml:id="{name}-{number}"' + (

@@ -11,7 +11,9 @@ _PIECE = re.compile(
     # Blanks; or words with one blank or line end between them, none of them broken by a hyphen.
     rf"([ \t\n\r]+)|[^ \t\n\r]+(?:(?: |(?<![{_HYPHENS}])\n)[^ \t\n\r]+)*"
 )
-_NOTHING, _BLANK, _BREAK, _JOINT, _LINE = range(5)
+_NOTHING, _WORD, _BLANK, _BREAK, _JOINT, _LINE = range(6)
+_CLOSING = frozenset(".,;:!?\u2026\u00b7)]}\u2019\u201d\u00bb\u203a'\"" + _HYPHENS)
+_OPENING = frozenset("([{\u201c\u2018\u201e\u201a\u00ab\u2039")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,26 @@ class TextBuilder:
         if self.length:
             self._gap = _LINE
 
+    def word_border(self) -> None:
+        """Markup stands here that words do not go over: a blank, but for punctuation."""
+        if self.length and self._gap == _NOTHING:
+            self._gap = _WORD
+
+    def word_goes_on(self) -> None:
+        """What comes next goes on with the word before, over any blank or line end."""
+        if self.length:
+            self._gap = _JOINT
+
+    def break_off(self) -> None:
+        """A break that was within a word turns out to be at its end."""
+        if self._gap == _JOINT:
+            self._gap = _BREAK
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """How far the text has come, and what stands between its last word and the next."""
+        return self.length, self._gap
+
     def line_break(self, joins: bool) -> None:
         """A break of line or page stands here, within a word if it `joins`."""
         if self.length and self._gap != _LINE:
@@ -129,7 +151,7 @@ class TextBuilder:
         if not self.length or self._gap in (_JOINT, _LINE):
             return
         broken = "\n" in data
-        if self._gap == _NOTHING:
+        if self._gap <= _WORD:
             self._blank = (byte, size if len(data) == 1 else self._width(" "), raw, self._node())
         self._gap = max(self._gap, _BREAK if broken else _BLANK)
 
@@ -143,8 +165,15 @@ class TextBuilder:
                 self._append(" ", *self._blank)
             else:
                 self._append(" ", byte, 0, raw, -1)
+        elif gap == _WORD and self._are_apart(data):
+            self._append(" ", byte, 0, raw, -1)
         self._blank = (0, 0, 0, 0)
         self._append(data, byte, size, raw, self._node())
+
+    def _are_apart(self, following: str) -> bool:
+        """Whether a blank belongs between the text and what follows: not beside punctuation."""
+        before = next(filter(None, reversed(self._parts)), "")
+        return following[0] not in _CLOSING and before[-1:] not in _OPENING
 
     def _drop_hyphen(self) -> bool:
         """Take away the hyphen that ends the text, if a letter is before it."""

@@ -188,8 +188,9 @@ def inline_markup(source: SourceText, findings: Iterable[Finding]) -> list[Inser
     """The tags that mark findings in their text.
 
     Each is a `seg`, a quotation a `quote` where TEI allows one, with the passages as `source`,
-    the kind as `type`, the reference as `n` and the probability as `cert`. One that goes over
-    the borders of elements is several, joined by `next` and `prev`.
+    the kind as `type`, the reference as `n` and the probability as `cert`; its `subtype` is
+    `uncalibrated` where `cert` only ranks. One that goes over the borders of elements is several,
+    joined by `next` and `prev`.
 
     Args:
         source: A TEI file.
@@ -309,6 +310,7 @@ def sources(passages: Sequence[str]) -> str:
 def _attributes(found: Finding) -> str:
     return (
         attribute("type", found.kind)
+        + ("" if found.calibrated else attribute("subtype", "uncalibrated"))
         + attribute("source", sources(found.passages))
         + attribute("n", found.reference)
         + attribute("cert", f"{found.probability:.2f}")

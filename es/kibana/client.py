@@ -21,6 +21,7 @@ from allusion_es.es import address
 from allusion_es.es.kibana.https import Reply, exchange
 from allusion_es.es.kibana.objects import DASHBOARD, SavedObject, as_lines
 from allusion_es.es.readiness import is_between, until_ready
+from allusion_es.es.tls import needs_tls
 
 # What Kibana answers when something is wrong, told in one line each.
 
@@ -281,7 +282,9 @@ class Kibana:
         overall = status.get("overall") if isinstance(status, dict) else None
         level = overall.get("level") if isinstance(overall, dict) else None
         if not isinstance(body, dict) or not isinstance(level, str):
-            raise self._scrubbed(reply_failure(reply, self.url, of_kibana=False))
+            # Some servers with TLS answer what comes without it.
+            plain = needs_tls(self._address.urls[0]) if reply.status == 400 else None
+            raise self._scrubbed(plain or reply_failure(reply, self.url, of_kibana=False))
         version = body.get("version")
         number = str(version.get("number", "")) if isinstance(version, dict) else ""
         if number and (failure := unfit_version(number, self.url)):

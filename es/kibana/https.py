@@ -17,6 +17,7 @@ from allusion_es.core.errors import (
 from allusion_es.es.address import Address
 from allusion_es.es.connection import TooLargeError, read_whole
 from allusion_es.es.errors import too_large_failure
+from allusion_es.es.tls import needs_tls, speaks_http, tls_failure
 
 _MOST_BYTES = 50_000_000
 
@@ -81,7 +82,7 @@ def exchange(
         body = read_whole(answer.read1, timeout, _MOST_BYTES)
         return Reply(answer.status, media, body, answer.getheader("location") or "")
     except (OSError, http.client.HTTPException) as error:
-        raise _failure(error, address.shown, timeout) from None
+        raise _failure(error, address, timeout) from None
     except TooLargeError:
         raise too_large_failure(address.shown) from None
     finally:
@@ -117,19 +118,17 @@ def _check_fingerprint(connection: http.client.HTTPConnection, address: Address)
         )
 
 
-def _failure(error: Exception, url: str, timeout: float) -> AllusionError:
+def _failure(error: Exception, address: Address, timeout: float) -> AllusionError:
+    url, asked = address.shown, address.urls[0]
+    if isinstance(error, ssl.SSLError) or (asked.startswith("https:") and speaks_http(asked)):
+        return tls_failure(error, asked, address.ca_certs, ("--ca-certs", "--fingerprint"))
+    if failure := needs_tls(asked):
+        return failure
     if isinstance(error, TimeoutError):
         return ServerUnavailableError(
             f"the server at {url} did not answer within {timeout:g} s; see whether it is "
             "overloaded, and try again"
         )
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return ServerRefusedError(
-            f"the certificate of {url} is not trusted; name its authority's file (--ca-certs) or "
-            "its SHA-256 fingerprint (--fingerprint)"
-        )
-    if isinstance(error, ssl.SSLError):
-        return ServerRefusedError(f"{url} does not speak TLS; give its URL with http://")
     if isinstance(error, OSError):
         reason = error.strerror or "the connection was closed"
         return ServerUnavailableError(f"no server answers at {url} ({reason}); check the URL")

@@ -1,20 +1,23 @@
 """Gold links in files: JSON lines, tables with tabs, TREC qrels with their topics."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TextIO, get_args
 
 from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError, UsageError, VerseError
 from allusion_es.core.files import read_text, write_lines
-from allusion_es.corpora.bible.references import parse_references
+from allusion_es.corpora.bible.references import Reference, find_references, parse_references
+from allusion_es.corpora.tables import read_rows
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.trec import (
     Judgement,
-    check_word,
     read_qrels,
     read_topics,
+    topic_line,
     write_qrels,
 )
 from allusion_es.retrieval.types import Query
@@ -75,25 +78,53 @@ def make_link(record: Mapping[str, object], path: Path, line: int) -> GoldLink:
 def split_ids(cell: str) -> tuple[str, ...]:
     """The ids or references of a cell, with blanks or semicolons between them.
 
+    A cell that is a list of references is one; it is cut only where each part alone means what
+    it means in the list. A cell with a book's name that cannot be read stays whole where a part
+    alone would be a whole book or chapter (`Is 7,14; Ps`).
+
     Example:
         >>> split_ids("Ps.22.1 Isa.7.14"), split_ids("Ps 22,1-3; Is 7,14"), split_ids("b-1; b-2")
         (('Ps.22.1', 'Isa.7.14'), ('Ps 22,1-3', 'Is 7,14'), ('b-1', 'b-2'))
         >>> split_ids("Ps 22,1; 23,2")  # the second belongs to the book of the first
         ('Ps 22,1; 23,2',)
+        >>> split_ids("Is. LV")  # not Isaiah and Leviticus
+        ('Is. LV',)
     """
     words = tuple(cell.split())
     parts = tuple(part.strip() for part in cell.split(";") if part.strip())
-    for listed in (words, parts, (cell.strip(),)):
-        if all(map(_is_reference, listed)):
-            return listed
-    return parts if ";" in cell else words
+    if all(map(_is_osis, words)):
+        return words
+    whole = _read(cell)
+    if whole:
+        alone = [reference for part in parts for reference in _read(part)]
+        return parts if tuple(alone) == whole else (cell.strip(),)
+    if not _names_a_book(cell):
+        return parts if ";" in cell else words
+    if any(not reference.verse for part in parts for reference in _read(part)):
+        return (cell.strip(),)
+    return parts
 
 
-def _is_reference(text: str) -> bool:
+_OSIS = re.compile(r"\w+(?:\.[0-9]+){1,2}(?:-\w+(?:\.[0-9]+){1,2})?")
+
+
+def _is_osis(word: str) -> bool:
+    return _OSIS.fullmatch(word) is not None and bool(_read(word))
+
+
+def _read(text: str) -> tuple[Reference, ...]:
     try:
-        return ";" not in text[-1:] and bool(parse_references(text))
+        return parse_references(text)
     except VerseError:
-        return False
+        return ()
+
+
+def _names_a_book(cell: str) -> bool:
+    """Whether a book's name and a number stand in a cell, or the whole cell is several names."""
+    if find_references(cell):
+        return True
+    words = cell.split()
+    return len(words) > 1 and any(map(_read, words))
 
 
 def _check_query(text: str, query_id: str, place: str) -> None:
@@ -134,29 +165,25 @@ def _ids(value: object, name: str, place: str) -> tuple[str, ...]:
 # Gold links as tables: one link a row, tabs between columns, a header.
 
 
+_NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 _NEEDED = ("text", "relevant")
 
 
-def read_table(path: Path) -> Iterator[GoldLink]:
+def read_table(path: Path, columns: Mapping[str, str] = _NO_COLUMNS) -> Iterator[GoldLink]:
     """The links of a table, in its order; `gold_files.read_gold` says what columns there are.
+
+    Args:
+        path: The table; tabs between columns, or a `.csv` (`tables.read_rows`).
+        columns: What the table calls its columns, where it is another name.
 
     Raises:
         InputError: It has no columns `text` and `relevant`, or a row cannot be read; the
             message names file, line and column.
     """
-    lines = [line.removesuffix("\r").split("\t") for line in read_text(path).split("\n")]
-    header = [name.strip().lower() for name in lines[0]]
-    _check_header(header, path)
-    for number, cells in enumerate(lines[1:], start=2):
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != len(header):
-            raise InputError(
-                f"{path}:{number}: {len(cells)} cells, but the header has {len(header)}; "
-                "give each row as many cells"
-            )
-        row = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
-        yield make_link({name: cell for name, cell in row.items() if cell}, path, number)
+    others = [name for name in COLUMNS if name not in _NEEDED]
+    for number, cells in read_rows(path, _NEEDED, others, columns, command="gold convert "):
+        if record := {name: cell for name, cell in cells.items() if cell}:
+            yield make_link(record, path, number)
 
 
 def table_lines(links: Iterable[GoldLink]) -> Iterator[str]:
@@ -176,19 +203,6 @@ def table_lines(links: Iterable[GoldLink]) -> Iterator[str]:
         yield "\t".join(_cell(value) for value in values_of(link).values())
 
 
-def _check_header(header: list[str], path: Path) -> None:
-    for name in _NEEDED:
-        if name not in header:
-            found = ", ".join(repr(column[:40]) for column in header[:12])
-            raise InputError(
-                f"{path}:1: there is no column {name!r}; found {found}; name the columns "
-                "'text' and 'relevant' in the first line"
-            )
-    for name in COLUMNS:
-        if header.count(name) > 1:
-            raise InputError(f"{path}:1: column {name!r} is there twice; rename one")
-
-
 def _cell(value: Value) -> str:
     if isinstance(value, str):
         return " ".join(value.split())
@@ -206,29 +220,37 @@ GoldKind = Literal["jsonl", "tsv", "trec"]
 
 GOLD_KINDS: tuple[GoldKind, ...] = get_args(GoldKind)
 
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _SUFFIXES: dict[str, GoldKind] = {
     ".jsonl": "jsonl",
     ".json": "jsonl",
     ".tsv": "tsv",
     ".tab": "tsv",
+    ".csv": "tsv",
     ".qrels": "trec",
     ".qrel": "trec",
 }
 
 
-def read_gold(path: Path, kind: str | None = None, topics: Path | None = None) -> list[GoldLink]:
+def read_gold(
+    path: Path,
+    kind: str | None = None,
+    topics: Path | None = None,
+    columns: Mapping[str, str] = _NO_NAMES,
+) -> list[GoldLink]:
     r"""The gold links of a file, in its order.
 
     JSON lines: one object a line, with `text` and `relevant`, and any other of
-    `gold_fields.COLUMNS`. Tables: the same columns, with tabs and a header; in `relevant` and
-    `source_ids`, ids or references with blanks or semicolons between them. TREC: qrels, and
-    topics beside them. A link without `query_id` is named by its line. Other fields are passed
-    over.
+    `gold_fields.COLUMNS`. Tables: the same columns, with a header, and with tabs or as a `.csv`;
+    in `relevant` and `source_ids`, ids or references with blanks or semicolons between them.
+    TREC: qrels, and topics beside them. A link without `query_id` is named by its line. Other
+    fields are passed over.
 
     Args:
-        path: A UTF-8 file; `.jsonl`, `.tsv` and `.qrels` are known by their names.
+        path: A UTF-8 file; `.jsonl`, `.tsv`, `.csv` and `.qrels` are known by their names.
         kind: One of `GOLD_KINDS`, where the file's name does not say.
         topics: The topics of qrels; by default the file of the same name that ends in `.topics`.
+        columns: What a table calls its columns, where it is another name.
 
     Returns:
         The links, with `relevant` as the file has it: ids, or references such as `Ps 22,1-3`,
@@ -256,7 +278,7 @@ def read_gold(path: Path, kind: str | None = None, topics: Path | None = None) -
     if chosen == "trec":
         links = list(_read_trec(path, topics or path.with_suffix(".topics")))
     else:
-        links = list(read_table(path) if chosen == "tsv" else _read_json_lines(path))
+        links = list(read_table(path, columns) if chosen == "tsv" else _read_json_lines(path))
     if not links:
         raise InputError(f"{path}: there is no gold link in it; give at least one")
     _check_ids(links, path)
@@ -292,30 +314,31 @@ def write_table(target: Path | TextIO, links: Iterable[GoldLink]) -> None:
     write_lines(target, table_lines(links))
 
 
-def write_trec(qrels: Path, links: Iterable[GoldLink]) -> Path:
+def write_trec(
+    qrels: Path, links: Iterable[GoldLink], note: Callable[[str], None] = lambda _: None
+) -> Path:
     """Write links as qrels, and their words as topics (`id TAB text`) beside them.
 
     Args:
         qrels: Where the qrels go; the topics get the same name, ending in `.topics`.
         links: What to write; only ids and words are kept.
+        note: Called with a note if ids were escaped, since they contain blanks or `%`.
 
     Returns:
         Where the topics are.
 
     Raises:
-        UsageError: An id is empty or contains blanks, or both files would be the same.
+        UsageError: An id is empty, or both files would be the same.
         StorageError: A file cannot be written.
     """
     kept = list(links)
     topics = qrels.with_suffix(".topics")
     if topics == qrels:
         raise UsageError(f"{qrels}: the topics would lie there; name the qrels otherwise")
-    for link in kept:
-        for passage in link.relevant:
-            check_word(passage, "passage id")
-        check_word(link.query.query_id, "query id")
-    write_lines(topics, (f"{k.query.query_id}\t{' '.join(k.query.text.split())}" for k in kept))
-    write_qrels(qrels, {link.query.query_id: link.relevant for link in kept})
+    if any("" in (link.query.query_id, *link.relevant) for link in kept):
+        raise UsageError("an empty id cannot stand in a TREC file; name each query and passage")
+    write_lines(topics, (topic_line(link.query.query_id, link.query.text) for link in kept))
+    write_qrels(qrels, {link.query.query_id: link.relevant for link in kept}, note)
     return topics
 
 

@@ -1,7 +1,8 @@
 """Gold links from the references that a TEI edition encodes."""
 
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from allusion_es.core.errors import VerseError
@@ -181,6 +182,11 @@ LINK_TYPES = ("quotation", "paraphrase", "allusion", "reference")
 
 _NOTES = frozenset({"app", "bibl", "note", "ref"})
 _AROUND = frozenset({"quote", "q", "seg", "ref", "cit"})
+_APPARATUS = 'div type="apparatus"'
+_NUMBERED = re.compile(
+    r"[A-Za-z]{2,}\.?,?\s*\d|\d+\s*[,.:]\s*\d|^(?:et|&|ac|u|cf|par|suiv|and|und|-|\u2013)?\.?\s*\d+$"
+)
+"""Numbers in a note that are more than the number of a printed line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +197,17 @@ class Unread:
         line: The line of the file.
         written: The reference, or the beginning of its note.
         reason: Why.
+        element: The element that holds it.
+        text: All words of that, as far as they are no part of the text.
+        xpath: The path to it.
     """
 
     line: int
     written: str
     reason: str
+    element: str = ""
+    text: str = ""
+    xpath: str = ""
 
 
 @dataclass(slots=True)
@@ -205,12 +217,23 @@ class TeiGold:
     Attributes:
         links: Gold links, in the order of the references.
         unread: References that give none.
-        without: Notes, and pointers to elsewhere, that have no reference to the Bible.
+        others: Notes, and pointers to elsewhere, in which no reference to the Bible can be read.
+        in_part: Notes that have more numbers than those that could be read.
     """
 
     links: list[GoldLink] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
-    without: int = 0
+    others: list[Unread] = field(default_factory=list)
+    in_part: list[Unread] = field(default_factory=list)
+
+    @property
+    def without(self) -> int:
+        """How many notes and pointers have no reference to the Bible."""
+        return len(self.others)
+
+    def all_unread(self) -> list[Unread]:
+        """All that could not be read, in the order of the file."""
+        return sorted([*self.unread, *self.others, *self.in_part], key=lambda each: each.line)
 
 
 def gold_from_tei(
@@ -239,6 +262,10 @@ def gold_from_tei(
         words: Most words before a mere mark.
         context: Words before and after, at most.
         first: The number of the first link in its id.
+
+    Returns:
+        The links, and every note, bibl, ref, quotation and source that gives none, or gives less
+        than it names.
     """
     return _Gatherer(source, reader, words, context, first).gathered()
 
@@ -257,18 +284,25 @@ class _Gatherer:
         self._by_id = {each.id: each for each in source.annotations if each.id}
 
     def gathered(self) -> TeiGold:
-        children: dict[int, list[Annotation]] = {}
-        for each in self._source.annotations:
-            children.setdefault(each.parent, []).append(each)
+        children: dict[int, list[tuple[int, Annotation]]] = {}
+        for number, each in enumerate(self._source.annotations):
+            children.setdefault(each.parent, []).append((number, each))
         continued = {each.next for each in self._by_id.values() if each.next}
         for number, annotation in enumerate(self._source.annotations):
             if annotation.id and annotation.id in continued:
                 continue
-            parent = annotation.parent
-            if parent >= 0 and self._source.annotations[parent].element in _NOTES:
-                continue
-            self._gather(annotation, children.get(number, []))
+            if not self._is_in_a_note(annotation):
+                self._gather(annotation, list(_descendants(number, children)))
         return self._gold
+
+    def _is_in_a_note(self, annotation: Annotation) -> bool:
+        parent = annotation.parent
+        while parent >= 0:
+            around = self._source.annotations[parent]
+            if _is_note(around):
+                return True
+            parent = around.parent
+        return False
 
     def _gather(self, annotation: Annotation, children: Sequence[Annotation]) -> None:
         if annotation.element in _AROUND and annotation.end > annotation.start:
@@ -277,12 +311,16 @@ class _Gatherer:
                 quoted = annotation.element not in ("ref", "seg")
                 chosen = Chosen(annotation.start, self._last(annotation).end, quoted)
                 self._add(annotation, cited, [chosen] * len(cited))
-            elif annotation.element == "ref":
-                self._gold.without += 1
+            elif not is_biblical(annotation.target) and (
+                annotation.target or annotation.element == "ref"
+            ):
+                self._gold.others.append(
+                    _unread(annotation, annotation.target, "names no verse of the Bible")
+                )
             return
-        if annotation.element not in _NOTES or (
-            annotation.element == "app" and not annotation.text
-        ):
+        if not _is_note(annotation):
+            for each in self._named(annotation):
+                self._gold.unread.append(_unread(annotation, each.written, _no_words(annotation)))
             return
         named = self._named(annotation)
         for child in children:
@@ -292,6 +330,7 @@ class _Gatherer:
         if not cited:
             self._miss(annotation)
             return
+        self._tell_rest(annotation, cited)
         self._add(annotation, cited, list(self._words(annotation, cited)))
 
     def _last(self, annotation: Annotation) -> Annotation:
@@ -308,21 +347,39 @@ class _Gatherer:
             return []
         cited = cited_by(target)
         if not cited and is_biblical(target):
-            self._gold.unread.append(
-                Unread(annotation.line, target[:80], "cannot be read as verses")
-            )
+            self._gold.unread.append(_unread(annotation, target, "cannot be read as verses"))
         return cited
 
     def _miss(self, annotation: Annotation) -> None:
+        written = annotation.text or annotation.target
         if looks_like_reference(annotation.text) or annotation.element == "bibl":
             reason = "names no verse of the Bible that can be read"
-            written = annotation.text or annotation.target
-            self._gold.unread.append(Unread(annotation.line, written[:80], reason))
-        else:
-            self._gold.without += 1
+            self._gold.unread.append(_unread(annotation, written, reason))
+        elif annotation.element != "ref" or not self._is_mark(annotation):
+            reason = "has no reference to verses of the Bible"
+            if _names_chapters(annotation.text):
+                reason = "names a chapter or book, and no verse"
+            self._gold.others.append(_unread(annotation, written, reason))
 
-    def _words(self, annotation: Annotation, cited: Sequence[Cited]) -> Iterator[Chosen | None]:
-        """The words that each reference of a note goes to."""
+    def _is_mark(self, annotation: Annotation) -> bool:
+        """Whether a `ref` is the mark of a note, which is read itself."""
+        noted = self._by_id.get(annotation.target.removeprefix("#"))
+        return noted is not None and noted.element in _NOTES
+
+    def _tell_rest(self, annotation: Annotation, cited: Sequence[Cited]) -> None:
+        """Tell what a note has besides the references that are read."""
+        for piece in _rest(annotation.text, cited):
+            if looks_like_reference(piece):
+                reason = "names no verse of the Bible that can be read, beside others that are read"
+                self._gold.unread.append(_unread(annotation, piece, reason))
+            elif _NUMBERED.search(piece):
+                read = "; ".join(each.written for each in cited)
+                self._gold.in_part.append(
+                    _unread(annotation, piece, f"is not read; what is read is {read[:80]!r}")
+                )
+
+    def _words(self, annotation: Annotation, cited: Sequence[Cited]) -> Iterator[Chosen | str]:
+        """The words that each reference of a note goes to, or why there are none."""
         point, span = annotation.start, None
         pointed = annotation.target.removeprefix("#").split(" ")[0]
         if annotation.target.startswith("#") and pointed in self._source.ids:
@@ -330,19 +387,35 @@ class _Gatherer:
             span = Chosen(start, point) if start < point else None
         elif annotation.id in self._source.pointers:
             point = self._source.pointers[annotation.id]
-        mark = span or self._choose.around(annotation) or self._choose.at(point)
+        elif annotation.left_out:
+            # What is before the mark is other text: the end of the body is not what a note on the
+            # editor's preface goes to.
+            yield from (self._line(annotation, each) for each in cited)
+            return
+        mark = span or self._choose.around(annotation)
+        if mark is None and annotation.follows and point == annotation.start:
+            yield from (f"goes to words that are left out ({annotation.follows})" for _ in cited)
+            return
+        mark = mark or self._choose.at(point)
         for each in cited:
-            yield self._choose.line(each.line, annotation.start) if each.line else mark
+            yield self._line(annotation, each) if each.line else mark or "no words before it"
+
+    def _line(self, annotation: Annotation, cited: Cited) -> Chosen | str:
+        """The printed line that a reference goes to, or why there is none."""
+        around = annotation.left_out
+        if around and not (cited.line and around == _APPARATUS):
+            return f"stands in {around}, which is left out, and points to no words of the text"
+        found = self._choose.line(cited.line, annotation.start)
+        return found or f"line {cited.line} is not on its page"
 
     def _add(
-        self, annotation: Annotation, cited: Sequence[Cited], chosen: Sequence[Chosen | None]
+        self, annotation: Annotation, cited: Sequence[Cited], chosen: Sequence[Chosen | str]
     ) -> None:
         """Links for references: one for those that go to the same words in the same way."""
         groups: dict[tuple[Chosen, str], list[Cited]] = {}
         for each, words in zip(cited, chosen, strict=True):
-            if words is None:
-                what = f"line {each.line} is not on its page" if each.line else "no words before it"
-                self._gold.unread.append(Unread(annotation.line, each.written, what))
+            if isinstance(words, str):
+                self._gold.unread.append(_unread(annotation, each.written, words))
                 continue
             kind = _kind(annotation, each, words)
             groups.setdefault((words, kind), []).append(each)
@@ -357,7 +430,7 @@ class _Gatherer:
             try:
                 passages = self._reader.passages(each.written)
             except VerseError as error:
-                self._gold.unread.append(Unread(annotation.line, each.written, str(error)))
+                self._gold.unread.append(_unread(annotation, each.written, str(error)))
                 continue
             for passage in passages:
                 if passage not in seen:
@@ -385,6 +458,63 @@ class _Gatherer:
             source=f"{source.path.name}:{annotation.xpath}",
             line=annotation.line,
         )
+
+
+def _is_note(annotation: Annotation) -> bool:
+    """Whether an annotation's words are about the text, and are read for references."""
+    if annotation.element == "app" and not annotation.text:
+        return False
+    has_words = annotation.element in _AROUND and annotation.end > annotation.start
+    return annotation.element in _NOTES and not has_words
+
+
+def _descendants(
+    number: int, children: Mapping[int, Sequence[tuple[int, Annotation]]]
+) -> Iterator[Annotation]:
+    """All annotations in an annotation, in the order of the file."""
+    # A list and no recursion: notes can stand inside each other 200 times.
+    waiting = list(reversed(children.get(number, [])))
+    while waiting:
+        inner, annotation = waiting.pop()
+        yield annotation
+        waiting += reversed(children.get(inner, []))
+
+
+def _unread(annotation: Annotation, written: str, reason: str) -> Unread:
+    return Unread(
+        line=annotation.line,
+        written=written[:80],
+        reason=reason,
+        element=annotation.element,
+        text=annotation.text,
+        xpath=annotation.xpath,
+    )
+
+
+def _no_words(annotation: Annotation) -> str:
+    if annotation.text:
+        return f"its words are left out ({annotation.left_out or annotation.element})"
+    return "it has no words"
+
+
+def _names_chapters(text: str) -> bool:
+    try:
+        return bool(parse_references(text.strip(" \t\n()[].,;")))
+    except VerseError:
+        return False
+
+
+def _rest(text: str, cited: Sequence[Cited]) -> list[str]:
+    """What stands in a note between the references that are read."""
+    pieces, place = [], 0
+    for each in cited:
+        found = text.find(each.written, place)
+        if found < 0:
+            # It was read from an attribute, or completed (`ibid.`).
+            return []
+        pieces.append(text[place:found])
+        place = found + len(each.written)
+    return [piece.strip(" \t\n()[].,;") for piece in (*pieces, text[place:])]
 
 
 def _kind(annotation: Annotation, cited: Cited, words: Chosen) -> str:

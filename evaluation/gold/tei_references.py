@@ -1,29 +1,20 @@
 """Bible references as editors write them into notes, apparatus and attributes."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from allusion_es.core.errors import VerseError
-from allusion_es.corpora.bible.books import match_book
-from allusion_es.corpora.bible.references import parse_references
-
-_CONFER = r"(?:cf\.?|cfr\.?|conf\.?|confer|uide|vide|u\.|v\.|see|vgl\.?|voir)"
-_LEADING = re.compile(rf"^{_CONFER}(?:\s+(?:also|etiam|et))?\s+", re.IGNORECASE)
-_NUMBER = r"(?:\d{1,3}[a-e]?|[ivxlc]{1,9}|[IVXLC]{1,9})"
-_BEGIN = r"(?:(?:[1-4]|I{1,3}|IV)\.?\s*)?([A-Z][a-zæœ]+)"
-# A number before a book, or before `cf.` and a book, is the line that the next entry goes to.
-_NEXT = rf"(?!\s*(?:{_CONFER}\s*)?(?:\b(?:[1-4]|I{{1,3}}|IV)\b\.?\s*)?[A-Z][a-z])"
-_NUMBERS = re.compile(
-    rf"\s*,?\s*(?:c(?:ap)?\.\s*)?({_NUMBER}\b\.?(?:\s*[,.:]\s*{_NUMBER}\b)?"
-    rf"(?:\s*[,.:;\-\u2013]\s*{_NUMBER}\b{_NEXT})*(?:\s*(?:sqq?|seqq?|ss|ff|f)\b\.?)?)"
+from allusion_es.corpora.bible.references import (
+    Piece,
+    Reference,
+    find_references,
+    parse_references,
+    reference_in_address,
 )
-_START = re.compile(rf"(?<![A-Za-z]){_BEGIN}")
-_MORE_NAME = re.compile(r"\.?(?:\s+[A-Za-z]+)?")
-_SAME = re.compile(r"^\(?\s*(?:ibid|ibidem|ib|idem|id)\b\.?,?\s*", re.IGNORECASE)
-_KEY = re.compile(rf"(\d{{1,3}})\s+(?:{_CONFER}\s*)?$", re.IGNORECASE)
-_CONFERRED = re.compile(rf"(?<![A-Za-z]){_CONFER}\s*$", re.IGNORECASE)
+
+_SAME = re.compile(r"^(?:ibidem|ibid|ib)\b[.,\s]*", re.IGNORECASE)
+_NUMBER = r"(?:\d{1,3}[a-e]?|[ivxlc]{1,9}|[IVXLC]{1,9})"
 _LOOKS = re.compile(rf"[A-Z][a-z]{{1,20}}\.?,?\s*{_NUMBER}\.?\s*[,.:]\s*(?:[a-z]+\.\s*)?{_NUMBER}")
 _BIBLICAL = re.compile(r"^(?:bible|biblia|bibl|osis|vulgate|vulg)\b[:/]?", re.IGNORECASE)
 
@@ -46,15 +37,21 @@ class Cited:
     line: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What may be a reference and is not read.
+
+    Attributes:
+        written: The words of the note or attribute.
+        reason: Why.
+    """
+
+    written: str
+    reason: str
+
+
 def cited_in(text: str, book: str = "") -> list[Cited]:
-    """The Bible references in a note, in its order.
-
-    The whole note may be a reference, or references may stand among other words. What names no
-    verse, only a chapter or a book, is left out.
-
-    Args:
-        text: The note's words.
-        book: OSIS code of the book that `ibid.` means, or "".
+    """The Bible references in a note, in its order; see `read_note`.
 
     Example:
         >>> [each.written for each in cited_in("(cf. Ps. XXXIII, 9; Is 7,14)")]
@@ -64,52 +61,67 @@ def cited_in(text: str, book: str = "") -> list[Cited]:
         >>> [each.written for each in cited_in("Ibid. III, 2", "Jas")]
         ['Jas III, 2']
     """
-    bare = text.strip(" \t\n()[].,;")
-    if same := _SAME.match(bare):
-        if not book:
-            return []
-        bare = f"{book} {bare[same.end() :]}"
-    whole = _LEADING.sub("", bare)
-    if names_verses(whole):
-        return [Cited(whole, whole != bare)]
-    return list(_among_words(text))
+    return read_note(text, book)[0]
 
 
-def _among_words(text: str) -> Iterator[Cited]:
-    place, confer, line = 0, False, 0
-    while match := _START.search(text, place):
-        # The number before a book may be the book's, or that of a printed line.
-        starts = dict.fromkeys([match.start(), match.start(1)])
-        start, found = next(
-            ((start, at) for start in starts if (at := _at(text, start, match.end()))), (0, "")
-        )
-        if not found:
-            place, confer, line = match.end(), False, 0
+def read_note(text: str, book: str = "") -> tuple[list[Cited], list[Refused]]:
+    """The Bible references in a note, in its order, and what was refused.
+
+    The whole note may be a reference, or references may stand among other words. What names no
+    verse, only a chapter or a book, gives no link: a chapter is refused, a mere name passed over.
+    References with nothing but a semicolon between them are one.
+
+    Args:
+        text: The note's words.
+        book: OSIS code of the book that `ibid.` means, or "".
+
+    Example:
+        >>> cited, refused = read_note("Gen. 1, 26 et 27; III Esdr. 4, 4")
+        >>> [each.written for each in cited], [each.written for each in refused]
+        (['Gen. 1, 26 et 27'], ['III Esdr. 4, 4'])
+    """
+    cited: list[Cited] = []
+    refused: list[Refused] = []
+    before: Piece | None = None
+    for piece in find_references(text, book):
+        if piece.reason:
+            refused.append(Refused(piece.written, piece.reason))
+        elif not all(reference.verse for reference in piece.references):
+            refused.append(Refused(piece.written, "it names a whole chapter, and no verse"))
+        else:
+            if before and _goes_on(text[before.end : piece.start], before, piece):
+                cited[-1] = Cited(
+                    f"{cited[-1].written}; {_readable(piece)}", piece.confer, piece.line
+                )
+            else:
+                cited.append(Cited(_readable(piece), piece.confer, piece.line))
+            before = piece
             continue
-        before = text[place:start]
-        # `cf.` and the line hold for all that follow, up to other words or the next line.
-        follows = not any(map(str.isalnum, before))
-        confer = bool(_CONFERRED.search(before)) or (confer and follows)
-        if key := _KEY.search(before):
-            line = int(key[1])
-        elif not follows:
-            line = 0
-        yield Cited(found, confer, line)
-        place = text.index(found, start) + len(found)
+        before = None
+    return cited, refused
 
 
-def _at(text: str, start: int, end: int) -> str | None:
-    """The reference whose book begins at a place, `end` being that of its first word."""
-    more = _MORE_NAME.match(text, end)
-    for stop in (more.end() if more else end, end):
-        name = text[start:stop]
-        numbers = _NUMBERS.match(text, stop if text[stop : stop + 1] != "." else stop + 1)
-        if match_book(name) is None or numbers is None:
-            continue
-        written = text[start : numbers.end()].rstrip(" .,;")
-        if names_verses(written):
+def _goes_on(between: str, before: Piece, piece: Piece) -> bool:
+    """Whether nothing but a semicolon stands between two references of one kind."""
+    return between.strip(" .\n\t") == ";" and (before.confer, before.line) == (
+        piece.confer, piece.line
+    )  # fmt: skip
+
+
+def _readable(piece: Piece) -> str:
+    """The words of a reference, or OSIS ids where the words alone mean something else."""
+    book = piece.references[0].book
+    for written in (piece.written, _SAME.sub(f"{book} ", piece.written)):
+        if _read(written) == piece.references:
             return written
-    return None
+    return " ".join(map(str, piece.references))
+
+
+def _read(text: str) -> tuple[Reference, ...]:
+    try:
+        return parse_references(text)
+    except VerseError:
+        return ()
 
 
 def names_verses(text: str) -> bool:
@@ -119,10 +131,8 @@ def names_verses(text: str) -> bool:
         >>> names_verses("Ps 33,9"), names_verses("Ps 33"), names_verses("Verg. ecl. 4, 1")
         (True, False, False)
     """
-    try:
-        return all(reference.verse for reference in parse_references(text))
-    except VerseError:
-        return False
+    found = _read(text)
+    return bool(found) and all(reference.verse for reference in found)
 
 
 def looks_like_reference(text: str) -> bool:
@@ -134,7 +144,8 @@ def cited_by(target: str) -> list[Cited]:
     """The references that an attribute names, each in its own way.
 
     Read are references as people write them (`Ps 33,9`), OSIS ids, and either behind a scheme, a
-    path or a URN: `bible:Ps.33.9`, `urn:cts:biblia:Ps.33.9`, `https://…/Ps.33.9`, `#Ps.33.9`.
+    path or a URN: `bible:Ps.33.9`, `urn:cts:biblia:Ps.33.9`, `https://…/Ps.33.9`, `#Ps.33.9`,
+    `https://…/sap7_26@1-15`. They are read as `parse_references` reads them.
 
     Example:
         >>> [each.written for each in cited_by("bible:Ps.33.9 bible:Ps.33.10")]
@@ -144,15 +155,12 @@ def cited_by(target: str) -> list[Cited]:
     """
     if len(target) > _LONGEST_TARGET:
         return []
-    if names_verses(plain := unquote(target).strip()):
-        return [Cited(plain)]
-    found = []
-    for word in map(unquote, target.split()):
-        tails = [word[match.end() :] for match in re.finditer(r"[:/#=]", word)]
-        readable = (tail.replace("_", " ") for tail in [word, *tails])
-        if written := next(filter(names_verses, readable), ""):
-            found.append(Cited(written))
-    return found
+    if found := [reference_in_address(word) for word in map(unquote, target.split())]:
+        if all(found):
+            return [Cited(written) for written in found]
+        if names_verses(plain := unquote(target).strip()):
+            return [Cited(plain)]
+    return [Cited(written) for written in found if written]
 
 
 def is_biblical(target: str) -> bool:

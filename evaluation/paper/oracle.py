@@ -8,12 +8,12 @@ from allusion_es.core.progress import Progress, silent
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.methods import ORACLE, Method
 from allusion_es.evaluation.paper.experiments import Experiment, Line
-from allusion_es.evaluation.runner import Task, compute_runs
+from allusion_es.evaluation.runner import Task, Tell, compute_runs, refuse
 from allusion_es.evaluation.runs import QueryRanking, Run
-from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.pipeline import attempt_analysis, index_analyser
 from allusion_es.retrieval.types import AnalysedQuery, Field
+from allusion_es.retrieval.unanswered import Unanswered
 
 
 def shares_two_types(
@@ -46,14 +46,16 @@ def oracle_run(tesserae: Run, wmd: Run, shared: Mapping[str, bool]) -> dict[str,
     """The ranking by Tesserae where a gold passage shares two types, else that by WMD.
 
     It knows the answer: its figures are those of a perfect scale between the two models, and a
-    bound for the reranker `tesserae-wmd`. Source: Manjavacas et al. 2019, section 5.3.
+    bound for the reranker `tesserae-wmd`. A query that the chosen model did not answer is not in
+    it. Source: Manjavacas et al. 2019, section 5.3.
 
     Args:
         tesserae: The run of Tesserae.
         wmd: The run of Word Mover's Distance, of the same queries.
         shared: From `shares_two_types`.
     """
-    return {query: tesserae[query] if shared[query] else wmd[query] for query in wmd}
+    chosen = {query: tesserae if two else wmd for query, two in shared.items()}
+    return {query: run[query] for query, run in chosen.items() if query in run}
 
 
 # The runs behind the lines of a table.
@@ -71,8 +73,11 @@ def line_runs(
     workers: int = 1,
     folder: Path | None = None,
     progress: Progress = silent,
+    tell: Tell = refuse,
 ) -> Iterator[tuple[Line, Run]]:
     """Each line with its run; those of the oracle come last.
+
+    A run lacks the queries that could not be answered, which `tell` takes.
 
     Args:
         experiment: What is to be run.
@@ -81,6 +86,7 @@ def line_runs(
         workers: See `compute_runs`.
         folder: See `compute_runs`.
         progress: See `compute_runs`.
+        tell: See `compute_runs`.
 
     Raises:
         AllusionError: As `compute_runs` raises.
@@ -91,7 +97,7 @@ def line_runs(
     parts = [(_part(line.method, name), line.set) for line in chosen for name in _BACKOFF_PARTS]
     wanted += [part for part in parts if part not in wanted]
     kept: dict[int, Run] = {}
-    runs = compute_runs(task, wanted, workers=workers, folder=folder, progress=progress)
+    runs = compute_runs(task, wanted, workers=workers, folder=folder, progress=progress, tell=tell)
     for number, run in enumerate(runs):
         if number < len(lines):
             yield lines[number], run
@@ -111,8 +117,10 @@ def _part(method: Method, name: str) -> Method:
 def _shared(links: Sequence[GoldLink], task: Task, line: Line) -> dict[str, bool]:
     index = task.open_index()
     analyser = index_analyser(index)
+    analysed = (attempt_analysis(query, analyser) for query in task.sets[line.set].queries)
     queries = {
-        query.query_id: analyse_query(query, analyser) for query in task.sets[line.set].queries
+        query.query.query_id: query for query in analysed if not isinstance(query, Unanswered)
     }
     field: Field = line.method.field
-    return shares_two_types(links, queries, index, field)
+    known = [link for link in links if link.query.query_id in queries]
+    return shares_two_types(known, queries, index, field)

@@ -9,7 +9,7 @@ from allusion_es.language.latin.lemmatise import Lemmatiser, load_lemmatiser
 from allusion_es.language.latin.stopwords import STOP_WORDS
 from allusion_es.language.latin.tokenise import Tokeniser
 
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
 """Raised whenever the same text would give other tokens or lemmas."""
 
 
@@ -84,6 +84,10 @@ class Analyser:
         self._tokeniser = Tokeniser(self._lemmatiser.is_word)
         self._stop = STOP_WORDS if stop_words else frozenset()
         self.settings = AnalysisSettings(lemmatiser, self._lemmatiser.version, stop_words)
+
+    def is_word(self, form: str) -> bool:
+        """Whether the lemmatiser's dictionary has a word, spelled as a token."""
+        return self._lemmatiser.is_word(form)
 
     def analyse(self, text: str) -> Analysis:
         """Tokens, lemmas and spans of `text`; empty tuples where it has no words."""

@@ -5,13 +5,16 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import TypeVar
 
+from allusion_es.language.latin.letters import spelled
+
 T = TypeVar("T")
 
 MAX_WORD = 100
 """Longer words are cut: no Latin word is longer, and servers split words above 255."""
 
-_LIGATURES = str.maketrans({"æ": "ae", "œ": "oe", "ę": "ae", "ø": "o", "ß": "ss"})
 _LETTERS = str.maketrans({"v": "u", "j": "i"})
+_US = str.maketrans({"\ua770": "us"})
+"""Unicode takes the sign for -us apart as if it were the one for con-."""
 
 
 def kept_by_word(function: Callable[[str], T]) -> Callable[[str], T]:
@@ -38,13 +41,14 @@ def fold(word: str) -> str:
     """The word in lower case, without accents, with u for v and i for j.
 
     Compatibility forms (long s, Roman numeral signs) become letters, ligatures are written
-    out (e caudata as `ae`), and macrons, accents, diaereses and everything that is not a
-    letter fall away. Never longer than `MAX_WORD` characters; empty where no letter is left.
+    out (e caudata as `ae`), with accents or without, and so are the signs of medieval scribes
+    that `letters` knows. Macrons, accents, diaereses and everything that is not a letter fall
+    away. Never longer than `MAX_WORD` characters; empty where no letter is left.
 
     Example:
-        >>> [fold(word) for word in ("Jūdæa", "VERBVM", "Israël", "signi[fi]cat", "12")]
-        ['iudaea', 'uerbum', 'israel', 'significat', '']
+        >>> [fold(word) for word in ("Jūdæa", "VERBVM", "Israël", "sǽculum", "signi[fi]cat", "12")]
+        ['iudaea', 'uerbum', 'israel', 'saeculum', 'significat', '']
     """
-    lower = unicodedata.normalize("NFKC", word).lower().translate(_LIGATURES)
-    bare = unicodedata.normalize("NFKD", lower).translate(_LETTERS)
-    return "".join(filter(str.isalpha, bare))[:MAX_WORD]
+    lower = unicodedata.normalize("NFKC", word.translate(_US)).lower()
+    bare = spelled(unicodedata.normalize("NFKD", lower))
+    return bare.translate(_LETTERS)[:MAX_WORD]

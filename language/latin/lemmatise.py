@@ -12,7 +12,7 @@ import numpy as np
 from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays, save_arrays
 from allusion_es.core.errors import AllusionError
 from allusion_es.core.files import data_dir
-from allusion_es.core.plugins import load_plugin
+from allusion_es.core.plugins import start_plugin
 from allusion_es.language.latin.corrections import CORRECTIONS, VERSION
 from allusion_es.language.latin.fold import fold, kept_by_word
 from allusion_es.language.latin.spelling import likely_spelling, spellings
@@ -170,7 +170,7 @@ def load_lemmatiser(name: str) -> Lemmatiser:
     Raises:
         PluginError: There is none of that name, or it cannot be loaded.
     """
-    lemmatiser: Lemmatiser = load_plugin(GROUP, name)()
+    lemmatiser: Lemmatiser = start_plugin(GROUP, name)
     return lemmatiser
 
 

@@ -6,12 +6,19 @@ from typing import NamedTuple
 
 from allusion_es.language.latin.fold import fold, kept_by_word
 
-_LETTER = r"[^\W\d_][\u0300-\u036f]*"
-# Editors' marks inside a word (supplements, deletions, cruces, soft hyphens), or a hyphen
-# with the line break that it causes.
-_INSIDE = r"(?:[\[\]<>(){}⟨⟩‹›†‡*\u00ad]+|[-\u2010\u00ac\u00ad][^\S\n]*\n[^\S\n]*)"
-_WORD = re.compile(f"{_LETTER}(?:{_INSIDE}?{_LETTER})*|&")
+# A letter and what stands above or below it: accents, and letters and signs that scribes put there.
+_LETTER = (
+    r"[^\W\d_][\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f]*"
+)
+# Editors' marks inside a word (supplements, deletions, cruces), what nobody sees there (soft
+# hyphens, joiners, blanks without width), or a hyphen with the line break that it causes.
+_INSIDE = (
+    r"(?:[\[\]<>(){}⟨⟩‹›†‡*\u00ad\u200b-\u200d\u2060\ufeff]+"
+    r"|[-\u2010\u00ac\u00ad][^\S\n]*\n[^\S\n]*)"
+)
+_WORD = re.compile(f"{_LETTER}(?:{_INSIDE}?{_LETTER})*|[&⁊⹒]")
 
+_AND = frozenset("&⁊⹒")
 _ENCLITICS = ("que", "ne", "ue")
 _WHOLE = frozenset({"chalane", "siccine"})
 """Words that no dictionary has and whose end only looks like an enclitic."""
@@ -36,7 +43,7 @@ class Tokeniser:
 
     -que, -ne and -ve are split off where the rest is a word and the whole is not, so that
     `itaque`, `neque` and `quisque` stay whole. Words broken by a hyphen at the end of a line
-    and words with editors' marks inside are one word; `&` is `et`; numbers are left out.
+    and words with editors' marks inside are one word; `&` and `⁊` are `et`; numbers are left out.
 
     Args:
         is_word: Tells whether a folded form is a known word.
@@ -60,16 +67,16 @@ class Tokeniser:
         for match in _WORD.finditer(text):
             form, enclitic = split(match[0])
             start, end = match.span()
-            if enclitic:
-                cut = _before_letters(text, end, len(enclitic))
+            cut = _enclitic_start(text, start, end, enclitic) if enclitic else start
+            if cut > start:
                 words += (Word(form, start, cut), Word(enclitic, cut, end))
             elif form:
-                words.append(Word(form, start, end))
+                words.append(Word(form + enclitic, start, end))
         return words
 
     def _split_printed(self, printed: str) -> tuple[str, str]:
         """The folded word without its enclitic, and the enclitic or ""."""
-        form = "et" if printed == "&" else fold(printed)
+        form = "et" if printed in _AND else fold(printed)
         for enclitic in _ENCLITICS:
             rest = form.removesuffix(enclitic)
             if 2 <= len(rest) < len(form):
@@ -79,12 +86,18 @@ class Tokeniser:
         return form, ""
 
 
-def _before_letters(text: str, end: int, count: int) -> int:
-    """Where the last `count` letters before `end` begin; marks between them are skipped."""
-    while count:
-        end -= 1
-        count -= text[end].isalpha()
-    return end
+def _enclitic_start(text: str, start: int, end: int, enclitic: str) -> int:
+    """Where an enclitic starts that a word ends with; `start`, where no letter starts it.
+
+    A sign such as ꝯ stands for several letters, so letters are folded rather than counted.
+    """
+    for place in range(end - 1, start, -1):
+        folded = fold(text[place:end]) if text[place].isalpha() else ""
+        if folded == enclitic and fold(text[start:place]) + enclitic == fold(text[start:end]):
+            return place
+        if len(folded) > len(enclitic):
+            break
+    return start
 
 
 def printed_words(text: str) -> list[Word]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import ArrayFile, CheckedArrays, save_arrays
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import read_text
-from allusion_es.core.plugins import load_plugin, plugins
+from allusion_es.core.plugins import plugins, start_plugin
 from allusion_es.language.vectors.fasttext import MAGIC as FASTTEXT_MAGIC
 from allusion_es.language.vectors.fasttext import read_fasttext
 from allusion_es.language.vectors.floret import Floret
@@ -221,7 +221,7 @@ def load_vectors(
         return openers[name]()
     plugged = plugins(GROUP)
     if name in plugged:
-        vectors: WordVectors = load_plugin(GROUP, name)()
+        vectors: WordVectors = start_plugin(GROUP, name)
         return vectors
     path = Path(name_or_path)
     try:

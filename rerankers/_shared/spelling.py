@@ -23,7 +23,8 @@ class Spelling:
     """Weight of the query's words, each as far as its best match in the passage is like it.
 
     `sum over distinct words i of the query of idf_i max_j C_ij²`, C the cosine of the sets of
-    sequences of 3 to 5 letters of two words in one spelling (`language.citations.word_parts.grams`).
+    sequences of 3 to 5 letters of two words in one spelling (`language.citations.word_parts.grams`); 0
+    where that leaves nothing of a word, as of `h`.
     """
 
     def __init__(self) -> None:
@@ -71,7 +72,10 @@ class Spelling:
         return asked, weights[:, None] * self.likeness(asked, found)
 
     def likeness(self, asked: Sequence[str], found: Sequence[str]) -> Floats:
-        """Squared cosines of the words' sets of grams, shape (len(asked), len(found))."""
+        """Squared cosines of the words' sets of grams, shape (len(asked), len(found)).
+
+        From 0 to 1; 0 for words without grams.
+        """
         if len(self._grams) > _REMEMBERED:
             self._grams.clear()
             self._numbers.clear()
@@ -85,7 +89,11 @@ class Spelling:
         grams = np.unique(np.concatenate(mine))
         wanted[grams] = np.arange(len(grams))
         common = (_table(mine, wanted, len(grams)) @ _table(others, wanted, len(grams)).T).toarray()
-        return np.asarray(common**2 / (sizes[0][:, None] * sizes[1]))
+        # A word may be spelled as nothing (`h`) and so have no grams: then it is like no other.
+        products: Floats = sizes[0][:, None] * sizes[1]
+        result: Floats = np.zeros(products.shape)
+        np.divide(common**2, products, out=result, where=products > 0)
+        return result
 
     def _keys(self, words: Sequence[str]) -> list[NDArray[np.int64]]:
         numbers = self._numbers

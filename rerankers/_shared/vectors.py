@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.errors import InputError, UsageError
+from allusion_es.core.errors import UsageError, VectorError
 from allusion_es.language.vectors.types import WordVectors, kept_vectors
 from allusion_es.retrieval.reranking import Collection
 
@@ -66,7 +66,7 @@ def vectors_of(vectors: WordVectors | None, words: Sequence[str]) -> NDArray[np.
     """Unit vectors of `words`, shape (len(words), dimension); zeros for words without one.
 
     Raises:
-        InputError: A vector is not finite; the message names the word. (Such a vector would
+        VectorError: A vector is not finite; the message names the word. (Such a vector would
             make a text a perfect match of every other.)
     """
     if vectors is None:
@@ -75,7 +75,7 @@ def vectors_of(vectors: WordVectors | None, words: Sequence[str]) -> NDArray[np.
     # One pass over the sums: a row holds NaN or infinity exactly where its sum is not finite.
     broken = np.flatnonzero(~np.isfinite(rows.sum(axis=1)))
     if len(broken):
-        raise InputError(
+        raise VectorError(
             f"word vectors {vectors.name!r}: the vector of {words[broken[0]]!r} is not finite; "
             "use other vectors"
         )

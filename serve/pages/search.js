@@ -13,6 +13,7 @@ const client = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join
 
 let methodRows = { first_stages: [], rerankers: [], scans: [] };
 let hasCitations = false; // whether the index has citation vectors, which scans can use
+let unmeasured = { scan: "", fast: "" }; // why measured figures do not hold for the index
 let opened = null; // the file: { file, row }, `row` as the server told once it has read it
 let job = ""; // the id of the search that goes on, or went on last
 let going = null; // AbortController while one goes on
@@ -63,7 +64,7 @@ function describe() {
   at("described").textContent = `First stage: ${stage} Method: ${method}`;
 }
 
-// What was measured at the threshold that is chosen, or nearest to it.
+// What was measured at the threshold that is chosen, or near it; or why nothing was.
 function tellMeasured() {
   const name = at("fast").checked ? "fast" : hasCitations ? "default" : "words";
   const model = methodRows.scans.find((row) => row.name === name);
@@ -72,9 +73,13 @@ function tellMeasured() {
   const distance = (point) => Math.abs(point.threshold - wanted);
   const [point] = [...model.measured].sort((a, b) => distance(a) - distance(b));
   at("threshold").placeholder = model.threshold;
-  at("measured").textContent = point
-    ? `As measured at ${point.threshold}: ${Math.round(100 * point.precision)} of 100 findings are right, and ${Math.round(100 * point.recall)} of 100 references that editors gave are found. A lower probability finds more, and more that is wrong.`
-    : "";
+  const why = (at("fast").checked ? unmeasured.fast : unmeasured.scan)
+    || (chosenBooks().length || at("testament").value
+      ? "not calibrated for a part of the collection, only for the whole" : "");
+  const near = point && distance(point) < 0.0301; // points are 0.05 apart
+  at("measured").textContent = why ? `Probabilities are ${why}: they only rank the findings.`
+    : near ? `As measured at ${point.threshold}: ${Math.round(100 * point.precision)} of 100 findings are right, and ${Math.round(100 * point.recall)} of 100 references that editors gave are found. A lower probability finds more, and more that is wrong.`
+    : `Nothing was measured at ${wanted}.`;
 }
 
 async function loadMethods() {
@@ -106,7 +111,7 @@ async function loadBooks() {
   const details = await (await ask(`indexes/${encodeURIComponent(name)}`)).json();
   if (name !== at("index").value) return; // another was chosen meanwhile
   hasCitations = details.citations !== "";
-  tellMeasured();
+  unmeasured = details.unmeasured;
   at("books-part").hidden = !details.books.length;
   at("testament-part").hidden = details.testaments.length < 2;
   at("testament").value = "";
@@ -114,6 +119,7 @@ async function loadBooks() {
     make("label", { title: book.name }, make("input", { type: "checkbox", value: book.id }),
       book.label)));
   tellBooks();
+  tellMeasured();
 }
 
 const chosenBooks = () => [...document.querySelectorAll("#books input:checked")].map((box) => box.value);
@@ -285,6 +291,7 @@ function startPage() {
   at("ask").addEventListener("change", (event) => {
     if (event.target.name === "kind") showKind();
     if (event.target.closest("#books")) tellBooks();
+    if (event.target.closest("#books, #testament")) tellMeasured();
     if (["first-stage", "rerank"].includes(event.target.id)) describe();
   });
   for (const id of ["threshold", "fast"]) at(id).addEventListener("input", tellMeasured);

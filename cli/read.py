@@ -1,0 +1,169 @@
+"""`allusion-es read`: what is read of a file when it is scanned, and what is left out."""
+
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from allusion_es.corpora.left_out import Cause, LeftOut
+    from allusion_es.corpora.source import SourceText
+    from allusion_es.corpora.source_listing import Stretch
+
+
+class ReadFormat(StrEnum):
+    """How a text is written."""
+
+    text = "text"
+    tsv = "tsv"
+    json = "json"
+
+
+class ReadKind(StrEnum):
+    """What a source file is."""
+
+    text = "text"
+    tei = "tei"
+
+
+Languages = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CODE",
+        help="Read the words of this xml:lang of TEI files too, such as grc; all: of every one. "
+        "Repeatable.",
+        show_default=False,
+    ),
+]
+
+COLUMNS = (
+    "file", "kind", "start", "end", "page", "line", "section", "text", "left_out", "words",
+    "file_line", "option", "xpath",
+)  # fmt: skip
+"""The columns of the table, in their order."""
+
+
+def read(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE\u2026", help="Files as for scan.", show_default=False),
+    ],
+    format: Annotated[
+        ReadFormat,
+        typer.Option(help="text: a line a place; json: an object a line; tsv: for spreadsheets."),
+    ] = ReadFormat.text,
+    input_format: Annotated[
+        ReadKind | None,
+        typer.Option(help="What the files are; by their names by default.", show_default=False),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ELEMENT",
+            help="Read these TEI elements too, such as note; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    language: Languages = None,
+) -> None:
+    """Print the text that a file yields, with its places, and what is left out of it.
+
+    It is read as scan reads it, so that an editor can see what is searched. Each line is a stretch
+    on one page, line and section; after it comes what is left out of the file there.
+    """
+    from allusion_es.corpora.source import read_source
+
+    kind: Literal["text", "tei"] | None = None
+    if input_format is not None:
+        kind = "tei" if input_format is ReadKind.tei else "text"
+    if format is ReadFormat.tsv:
+        print("\t".join(COLUMNS))
+    for path in files:
+        source = read_source(
+            path, kind=kind, keep=frozenset(keep or ()), languages=frozenset(language or ())
+        )
+        if format is ReadFormat.text and len(files) > 1:
+            print(path)
+        for line in _lines(source, format):
+            print(line)
+        sys.stdout.flush()
+        words = len(source.text.split())
+        print(f"{path}: {words:,} word{'s' * (words != 1)} read", file=sys.stderr)
+        tell_left_out(source)
+
+
+def tell_left_out(source: "SourceText", causes: "frozenset[Cause] | None" = None) -> None:
+    """Say on stderr what was left out of a text, how much and where, and how to read it.
+
+    Args:
+        source: The text.
+        causes: The reasons that are told; by default all but other readings of words.
+    """
+    from allusion_es.corpora.left_out import left_out_note
+
+    notes = list(source.remarks)
+    if causes is None:
+        notes.append(left_out_note(source.left_out))
+    else:
+        notes.append(left_out_note(source.left_out, causes))
+    for note in filter(None, notes):
+        print(f"{source.path}: {note}", file=sys.stderr)
+
+
+def _lines(source: "SourceText", format: ReadFormat) -> Iterator[str]:
+    from allusion_es.corpora.source_listing import listing
+
+    for item in listing(source):
+        if format is ReadFormat.text:
+            yield _text_line(item)
+        elif format is ReadFormat.json:
+            import json
+
+            filled = {key: value for key, value in _row(source, item).items() if value != ""}
+            yield json.dumps(filled, ensure_ascii=False)
+        else:
+            yield _table_line(_row(source, item))
+
+
+def _text_line(item: "Stretch | LeftOut") -> str:
+    from allusion_es.core.characters import visible
+    from allusion_es.corpora.source_listing import Stretch, place_label
+
+    if isinstance(item, Stretch):
+        return f"{visible(place_label(item.place, item.start))}: {visible(item.text)}"
+    words = f"{item.words:,} word{'s' * (item.words != 1)}"
+    return visible(f"  [left out: {item.what}, {words}, line {item.line} of the file: {item.text}]")
+
+
+def _row(source: "SourceText", item: "Stretch | LeftOut") -> dict[str, Any]:
+    from allusion_es.corpora.source_listing import Stretch
+
+    row: dict[str, Any] = dict.fromkeys(COLUMNS, "")
+    row |= {"file": str(source.path), "text": item.text, "start": item.start}
+    if isinstance(item, Stretch):
+        place = item.place
+        row |= {
+            "kind": "text", "end": item.end, "page": place.page, "line": place.line,
+            "section": place.section, "xpath": place.xpath,
+        }  # fmt: skip
+    else:
+        row |= {
+            "kind": "left out", "end": item.start, "left_out": item.what, "words": item.words,
+            "file_line": item.line, "option": item.option, "xpath": item.xpath,
+        }  # fmt: skip
+    return row
+
+
+def _table_line(row: dict[str, Any]) -> str:
+    import csv
+    import io
+
+    from allusion_es.corpora.finding_table import cell
+
+    line = io.StringIO()
+    cells = (cell(str(value)) for value in row.values())
+    csv.writer(line, "excel-tab", lineterminator="").writerow(cells)
+    return line.getvalue()

@@ -1,0 +1,1 @@
+"""Documents of word processors and browsers, read as plain text."""

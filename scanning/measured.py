@@ -1,0 +1,127 @@
+"""Where what was measured of a scan holds: on which collection, built and asked in which way."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from allusion_es.core.errors import VerseError
+from allusion_es.corpora.passage import Passage
+from allusion_es.retrieval.index import CandidateIndex, IndexSettings
+from allusion_es.retrieval.types import SearchFilter
+from allusion_es.scanning.model import MOST, ScanOptions, shipped
+
+_SAMPLE = 256
+"""Passages by whose text a collection is known: a lookup of one request on a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOn:
+    """The collection on which the models were fitted and measured, and how it was built.
+
+    It is known by its passages, not by its name: anyone may call a table `vulgate`, and the
+    Vulgate may have any name, in this process or on a server.
+
+    Attributes:
+        passages: How many passages it has.
+        ids: Some of them, spread over the whole.
+        digest: `text_digest` of these.
+        settings: Of its index, as far as a scan depends on them (`_settings`).
+        citations: Name of its citation vectors.
+    """
+
+    passages: int
+    ids: tuple[str, ...]
+    digest: str
+    settings: tuple[object, ...]
+    citations: str
+
+    def is_collection(self, index: CandidateIndex) -> bool:
+        """Whether an index holds this collection."""
+        if len(index) != self.passages:
+            return False
+        try:
+            return text_digest(index.passages(self.ids)) == self.digest
+        except VerseError:  # one of them is not there
+            return False
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values, for `scan.json`."""
+        return {
+            "passages": self.passages,
+            "digest": self.digest,
+            "settings": list(self.settings),
+            "citations": self.citations,
+            "ids": list(self.ids),
+        }
+
+
+def measured_on(index: CandidateIndex) -> MeasuredOn:
+    """The description of an index on which something was just measured."""
+    ids = index.ids()
+    sample = tuple(ids[:: max(1, len(ids) // _SAMPLE)][:_SAMPLE])
+    digest = text_digest(index.passages(sample))
+    settings = index.settings
+    return MeasuredOn(len(ids), sample, digest, _settings(settings), settings.citations)
+
+
+def text_digest(passages: Sequence[Passage]) -> str:
+    """A hash of the ids and texts of passages, in this order.
+
+    Example:
+        >>> text_digest([Passage("Ps.33.9", "Gustate")])[:8]
+        '1ea89b0d'
+    """
+    told = json.dumps([[passage.id, passage.text] for passage in passages])
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
+    """Why the probabilities and figures of the models do not hold for a scan; "" if they do.
+
+    They hold for the collection, the settings and the citation vectors that they were measured
+    with, where all passages may be found and all alternatives are kept: a finding counted as
+    right if one of its alternatives was.
+
+    Example:
+        >>> from allusion_es.local.memory import index_texts
+        >>> index = index_texts({"Ps.33.9": "Gustate et uidete"})
+        >>> unmeasured(index, ScanOptions())
+        'not calibrated for this collection, only for the Vulgate'
+    """
+    known = _shipped()
+    if not known.is_collection(index):
+        return "not calibrated for this collection, only for the Vulgate"
+    built = index.settings
+    if _settings(built) != known.settings:
+        return "not calibrated for an index that was built with other settings than the default"
+    # A fast scan uses no citation vectors; without any, the model is one that needs none.
+    if not options.fast and built.citations not in ("", known.citations):
+        return (
+            "not calibrated for these citation vectors, only for those that come with the program"
+        )
+    if options.within != SearchFilter():
+        return "not calibrated for a part of the collection, only for the whole"
+    if options.top != MOST:
+        return f"not calibrated for {options.top} passages a finding, only for {MOST}"
+    return ""
+
+
+def _settings(settings: IndexSettings) -> tuple[object, ...]:
+    """What findings depend on; a scan does not use word vectors."""
+    analysis = settings.analysis
+    return (analysis.lemmatiser, analysis.stop_words, settings.k1, settings.b)
+
+
+@cache
+def _shipped() -> MeasuredOn:
+    record: Any = shipped()["measured_on"]
+    return MeasuredOn(
+        record["passages"],
+        tuple(record["ids"]),
+        record["digest"],
+        tuple(record["settings"]),
+        record["citations"],
+    )

@@ -12,7 +12,7 @@ from allusion_es.cli.query import InputFormat
 from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode, read_text
-from allusion_es.corpora.documents.reader import document_of
+from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain, check_signature, kind_of, looks_like_json
 from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows
 from allusion_es.retrieval.types import Query

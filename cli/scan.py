@@ -25,7 +25,7 @@ from allusion_es.corpora.source import SourceKind, SourceText
 from allusion_es.scanning.model import ScanOptions
 
 if TYPE_CHECKING:
-    from allusion_es.corpora.source import SourceFormat as Kind
+    from allusion_es.corpora.source import SourceKind as Kind
     from allusion_es.es.partial import Partial
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.scanning.journal import Journal

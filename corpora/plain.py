@@ -10,7 +10,7 @@ from allusion_es.corpora.bible.references import (
     parse_references,
     parse_verse_id,
 )
-from allusion_es.corpora.documents.reader import document_of
+from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain
 from allusion_es.corpora.lines import SeenIds, check_length, read_lines, shortened
 from allusion_es.corpora.passage import Passage

@@ -9,7 +9,7 @@ from typing import Literal
 
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode
-from allusion_es.corpora.documents.reader import document_of
+from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain, kind_of
 from allusion_es.corpora.source import SourceText
 from allusion_es.corpora.source_map import Labels, Nodes, Runs, TextMap

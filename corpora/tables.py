@@ -155,7 +155,7 @@ def read_rows(
     Example:
         >>> rows = read_rows("stdin", ["text"], ["id"], text='id;text\nq1;"vir; beatus"\n')
         >>> list(rows)
-        [(2, {'id': 'q1', 'text': 'vir; beatus'})]
+        [(2, {'text': 'vir; beatus', 'id': 'q1'})]
     """
     rows = _rows(source, text)
     _, header = next(rows, (0, None))

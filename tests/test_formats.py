@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError
-from allusion_es.corpora.documents import docx as docx_text
-from allusion_es.corpora.documents import html as html_text
-from allusion_es.corpora.documents.docx import read_docx
-from allusion_es.corpora.documents.html import read_html
+from allusion_es.corpora import docx_text, html_text
+from allusion_es.corpora.docx_text import read_docx
 from allusion_es.corpora.formats import check_plain, kind_of
+from allusion_es.corpora.html_text import read_html
 from allusion_es.corpora.source import read_source
 from allusion_es.corpora.tables import read_passages
 from allusion_es.language.latin.analysis import Analyser

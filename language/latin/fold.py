@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import TypeVar
 
-from allusion_es.language.latin.letters import spelled
+from allusion_es.language.letters import spelled
 
 T = TypeVar("T")
 

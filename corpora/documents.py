@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Literal
 
 from allusion_es.core.errors import InputError
-from allusion_es.corpora.documents.docx import read_docx
-from allusion_es.corpora.documents.html import LARGEST, read_html
-from allusion_es.corpora.documents.paragraphs import Document
+from allusion_es.corpora.docx_text import read_docx
+from allusion_es.corpora.html_text import LARGEST, read_html
+from allusion_es.corpora.paragraphs import Document
 
 
 def document_of(path: Path, kind: Literal["html", "docx"]) -> Document:

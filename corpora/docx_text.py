@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from allusion_es.core.errors import InputError
-from allusion_es.corpora.documents.paragraphs import Document, Paragraphs
+from allusion_es.corpora.paragraphs import Document, Paragraphs
 
 LARGEST = 256 << 20
 """Most bytes of the unpacked text: a small file may claim to be a huge one."""

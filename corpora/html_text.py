@@ -5,7 +5,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, lookup
 from collections.abc import Mapping
 
 from allusion_es.core.errors import InputError
-from allusion_es.corpora.documents.paragraphs import Document, Paragraphs
+from allusion_es.corpora.paragraphs import Document, Paragraphs
 
 LARGEST = 64 << 20
 """Most bytes of a page."""

@@ -1,1 +1,0 @@
-"""Documents of word processors and browsers, read as plain text."""

@@ -5,8 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from allusion_es.core.errors import VerseError
 from allusion_es.corpora.bible.numbering import Numbering
-from allusion_es.corpora.bible.references import VerseId, is_verse_id, parse_verse_id
+from allusion_es.corpora.bible.references import (
+    VerseId,
+    is_verse_id,
+    parse_references,
+    parse_verse_id,
+)
 from allusion_es.evaluation.gold.ids import UnknownPassage, resolve, resolve_known
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.language.latin.analysis import Analyser
@@ -141,9 +147,11 @@ class GoldIssue:
     """Something to look at.
 
     Attributes:
-        kind: `unknown` (no such passage), `duplicate` (the same words and the same passages
-            under another id), `repeated` (the same words with other passages), `anchor` (not
-            among the query's words), `numbering` (a neighbouring verse shares far more), or
+        kind: `whole` (a reference to a whole chapter or book), `following` (`ff.` or `sqq.`, read
+            as two verses more), `unknown` (no such passage), `duplicate` (the same words and the
+            same passages under another id), `repeated` (the same words with other passages),
+            `anchor` (not among the query's words), `numbering` (a neighbouring verse shares far
+            more), or
             `no-overlap` (no token or lemma is shared).
         line: The link's line in its file, 0 if it has none.
         query_id: The query.
@@ -204,6 +212,7 @@ def check(
     queries = {link.query.query_id: analyse(link, analyser) for link in known}
     overlaps = _overlaps(known, queries, index)
     findings = [
+        *_wide(links, ids),
         *(GoldIssue("unknown", u.line, u.query_id, u.written, u.reason) for u in unknown),
         *_repeated(known, queries),
         *_anchors(links, analyser),
@@ -218,6 +227,31 @@ def check(
         ),
     ]
     return GoldReport(_counts(known, overlaps), tuple(findings))
+
+
+def _wide(links: Iterable[GoldLink], ids: Iterable[str]) -> list[GoldIssue]:
+    """References that stand for more verses than they name: chapters and books, then `sqq.`."""
+    known = frozenset(ids)
+    whole: list[GoldIssue] = []
+    following: list[GoldIssue] = []
+    for link in links:
+        for written in link.relevant:
+            if written in known:
+                continue
+            try:
+                references = parse_references(written)
+            except VerseError:
+                continue
+            for each in references:
+                if not each.verse or not each.last_verse:
+                    note = f"stands for all of {each}"
+                    whole.append(GoldIssue("whole", link.line, link.query.query_id, written, note))
+                elif each.open and each.last_verse > each.verse + 1:
+                    note = f"read as {each}; it names no last verse"
+                    following.append(
+                        GoldIssue("following", link.line, link.query.query_id, written, note)
+                    )
+    return whole + following
 
 
 def analyse(link: GoldLink, analyser: Analyser) -> AnalysedQuery:

@@ -12,10 +12,11 @@ from allusion_es.evaluation.gold.ids import ReferenceReader
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.tei_references import (
     Cited,
+    Refused,
     cited_by,
-    cited_in,
     is_biblical,
     looks_like_reference,
+    read_note,
 )
 from allusion_es.language.latin.tokenise import Word, printed_words
 from allusion_es.retrieval.types import Query
@@ -325,12 +326,16 @@ class _Gatherer:
         named = self._named(annotation)
         for child in children:
             named += [each for each in self._named(child) if each not in named]
-        cited = cited_in(annotation.text, self._book) or named
+        read, refused = read_note(annotation.text, self._book)
+        cited = read or named
         self._book = _last_book(cited)
         if not cited:
-            self._miss(annotation)
+            self._miss(annotation, refused)
             return
-        self._tell_rest(annotation, cited)
+        # What a note's words do not say readably, its attributes may.
+        for miss in refused if read else ():
+            self._gold.unread.append(_unread(annotation, miss.written, miss.reason))
+        self._tell_rest(annotation, [*cited, *refused])
         self._add(annotation, cited, list(self._words(annotation, cited)))
 
     def _last(self, annotation: Annotation) -> Annotation:
@@ -350,15 +355,18 @@ class _Gatherer:
             self._gold.unread.append(_unread(annotation, target, "cannot be read as verses"))
         return cited
 
-    def _miss(self, annotation: Annotation) -> None:
+    def _miss(self, annotation: Annotation, refused: Sequence[Refused]) -> None:
+        """Tell of a note in which no verse is named."""
+        for each in refused:
+            self._gold.unread.append(_unread(annotation, each.written, each.reason))
+        if refused:
+            return
         written = annotation.text or annotation.target
         if looks_like_reference(annotation.text) or annotation.element == "bibl":
             reason = "names no verse of the Bible that can be read"
             self._gold.unread.append(_unread(annotation, written, reason))
         elif annotation.element != "ref" or not self._is_mark(annotation):
             reason = "has no reference to verses of the Bible"
-            if _names_chapters(annotation.text):
-                reason = "names a chapter or book, and no verse"
             self._gold.others.append(_unread(annotation, written, reason))
 
     def _is_mark(self, annotation: Annotation) -> bool:
@@ -366,17 +374,15 @@ class _Gatherer:
         noted = self._by_id.get(annotation.target.removeprefix("#"))
         return noted is not None and noted.element in _NOTES
 
-    def _tell_rest(self, annotation: Annotation, cited: Sequence[Cited]) -> None:
-        """Tell what a note has besides the references that are read."""
-        for piece in _rest(annotation.text, cited):
+    def _tell_rest(self, annotation: Annotation, found: Sequence[Cited | Refused]) -> None:
+        """Tell what a note has besides the references that are found, read or refused."""
+        for piece in _rest(annotation.text, found):
             if looks_like_reference(piece):
                 reason = "names no verse of the Bible that can be read, beside others that are read"
                 self._gold.unread.append(_unread(annotation, piece, reason))
             elif _NUMBERED.search(piece):
-                read = "; ".join(each.written for each in cited)
-                self._gold.in_part.append(
-                    _unread(annotation, piece, f"is not read; what is read is {read[:80]!r}")
-                )
+                reason = "is not read; other references of the note are"
+                self._gold.in_part.append(_unread(annotation, piece, reason))
 
     def _words(self, annotation: Annotation, cited: Sequence[Cited]) -> Iterator[Chosen | str]:
         """The words that each reference of a note goes to, or why there are none."""
@@ -497,24 +503,21 @@ def _no_words(annotation: Annotation) -> str:
     return "it has no words"
 
 
-def _names_chapters(text: str) -> bool:
-    try:
-        return bool(parse_references(text.strip(" \t\n()[].,;")))
-    except VerseError:
-        return False
-
-
-def _rest(text: str, cited: Sequence[Cited]) -> list[str]:
-    """What stands in a note between the references that are read."""
-    pieces, place = [], 0
-    for each in cited:
-        found = text.find(each.written, place)
-        if found < 0:
-            # It was read from an attribute, or completed (`ibid.`).
-            return []
-        pieces.append(text[place:found])
-        place = found + len(each.written)
-    return [piece.strip(" \t\n()[].,;") for piece in (*pieces, text[place:])]
+def _rest(text: str, found: Sequence[Cited | Refused]) -> list[str]:
+    """What stands in a note between the references that are found."""
+    pieces = [text]
+    for each in found:
+        # A list that is written with semicolons is found piece by piece.
+        for written in each.written.split("; "):
+            for number, piece in enumerate(pieces):
+                before, is_there, after = piece.partition(written)
+                if is_there:
+                    pieces[number : number + 1] = [before, after]
+                    break
+            else:
+                # It was read from an attribute, or completed (`ibid.`).
+                return []
+    return [piece.strip(" \t\n()[].,;") for piece in pieces]
 
 
 def _kind(annotation: Annotation, cited: Cited, words: Chosen) -> str:

@@ -155,7 +155,7 @@ def cited_by(target: str) -> list[Cited]:
     """
     if len(target) > _LONGEST_TARGET:
         return []
-    if found := [reference_in_address(word) for word in map(unquote, target.split())]:
+    if found := [reference_in_address(word) for word in target.split()]:
         if all(found):
             return [Cited(written) for written in found]
         if names_verses(plain := unquote(target).strip()):

@@ -505,7 +505,7 @@ def scan(
     likely it is. Notes and apparatus of TEI files are left out.
     """
     from allusion_es.cli.scan import Output, ScanJob
-    from allusion_es.retrieval.defaults import search_filter_of
+    from allusion_es.retrieval.options import search_filter_of
     from allusion_es.scanning.model import ScanOptions
 
     options = ScanOptions(
@@ -513,7 +513,7 @@ def scan(
         precision=precision,
         fast=fast,
         top=top,
-        within=search_filter_of(book, testament, work),
+        search_filter=search_filter_of(book, testament, work),
     )
     kind: Literal["text", "tei"] | None = None
     if input_format is not None:

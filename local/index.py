@@ -82,8 +82,8 @@ class LocalIndex:
         return sys.maxsize
 
     @cached_property
-    def parts(self) -> frozenset[Capability]:
-        """See `CandidateIndex.parts`."""
+    def capabilities(self) -> frozenset[Capability]:
+        """See `CandidateIndex.capabilities`."""
         there: dict[Capability, bool] = {
             "knn": "word_vectors" in self._file,
             "citations": "citation_vectors" in self._file,
@@ -120,9 +120,9 @@ class LocalIndex:
         """
         self._file.check()
 
-    def ids(self, within: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
+    def ids(self, search_filter: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
         """See `CandidateIndex.ids`."""
-        allowed = self._allowed(within)
+        allowed = self._allowed(search_filter)
         places = range(len(self)) if allowed is None else np.flatnonzero(allowed).tolist()
         return tuple(sorted(self._ids[place] for place in places))
 
@@ -133,7 +133,7 @@ class LocalIndex:
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
         """See `CandidateIndex.search`."""
         for request in requests:
-            require_capability(request.kind, self.parts, self.name)
+            require_capability(request.kind, self.capabilities, self.name)
         cosines = self._vectors.search([each for each in requests if each.kind in BY_VECTOR])
         return [self._search(request, cosines) for request in requests]
 
@@ -163,7 +163,7 @@ class LocalIndex:
 
     def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
         """See `CandidateIndex.parallels`."""
-        if "parallels" not in self.parts:
+        if "parallels" not in self.capabilities:
             return [()] * len(ids)
         known, names = self._parallels, self._ids
         return [
@@ -181,7 +181,7 @@ class LocalIndex:
         else:
             scores = self._by_words(request)
             found = np.flatnonzero(scores > 0)
-        allowed = self._allowed(request.within)
+        allowed = self._allowed(request.search_filter)
         if allowed is not None:
             found = found[allowed[found]]
         return self._best(found, scores[found], request.size)
@@ -193,10 +193,14 @@ class LocalIndex:
             return self._expansion.scores(request.words)
         return self._scorer.scores(request)
 
-    def _allowed(self, within: SearchFilter) -> NDArray[np.bool_] | None:
+    def _allowed(self, search_filter: SearchFilter) -> NDArray[np.bool_] | None:
         """Which passages may be returned; None for all."""
         allowed = None
-        chosen = (("book", within.books), ("testament", within.testaments), ("work", within.works))
+        chosen = (
+            ("book", search_filter.books),
+            ("testament", search_filter.testaments),
+            ("work", search_filter.works),
+        )
         for facet, values in chosen:
             if values:
                 codes = [code for code, v in enumerate(self._layout.facets[facet]) if v in values]

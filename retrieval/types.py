@@ -79,16 +79,16 @@ class SearchRequest:
         words: How much each word counts, above 0, such as how often it occurs in the query; for
             `ngrams` each gram, for `expansion` each lemma.
         vector: Unit vector of the query, shape (dimension,), or None.
-        size: How many passages to return at most.
-        within: Which passages may be returned.
+        size: How many passages to return at most; none by default.
+        search_filter: Which passages may be returned.
     """
 
     kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion"]
     field: Field
-    size: int
+    size: int = 0
     words: Mapping[str, float] = dataclasses.field(default_factory=dict)
     vector: NDArray[np.float32] | None = None
-    within: SearchFilter = SearchFilter()
+    search_filter: SearchFilter = SearchFilter()
 
     @property
     def direction(self) -> NDArray[np.float32] | None:

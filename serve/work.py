@@ -9,9 +9,9 @@ from allusion_es.corpora.source import SourceText
 from allusion_es.reports.answers import answer_json, answer_tsv, findings_of
 from allusion_es.reports.finding import ReportMeta
 from allusion_es.reports.scanned import scan_meta, scanned_findings
-from allusion_es.retrieval.defaults import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import Answer, Retriever, index_analyser
+from allusion_es.retrieval.options import FIELD_CHOICES, generators_of
+from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever, index_analyser
 from allusion_es.scanning.model import ScanOptions
 from allusion_es.scanning.scanner import Scanner, cut, seamless
 from allusion_es.serve.jobs import JobItem, SearchJob, Work
@@ -42,7 +42,9 @@ def scan_text(
     progress: Callable[[float], None],
 ) -> Iterator[Finding]:
     """The `Scan` of this package's scanner."""
-    options = ScanOptions(threshold=asked.threshold, fast=asked.fast, within=asked.where.within)
+    options = ScanOptions(
+        threshold=asked.threshold, fast=asked.fast, search_filter=asked.where.search_filter
+    )
     scanner = Scanner(index, options)
 
     def by_block() -> Iterator[list[Finding]]:
@@ -60,15 +62,17 @@ def query_work(asked: QueryRequest) -> Work:
         reranker = None if asked.rerank == "none" else asked.rerank
         retriever = Retriever(
             index,
-            generators=generators_of(asked.first_stage),
-            fields=FIELD_CHOICES[asked.field],
-            candidates=min(asked.candidates, index.max_candidates),
-            reranker=reranker,
-            top=asked.top,
-            within=asked.where.within,
-            explain=True,
-            settings=asked.settings,
-            grouped=asked.group,
+            QueryOptions(
+                generators=generators_of(asked.first_stage),
+                fields=FIELD_CHOICES[asked.field],
+                candidates=min(asked.candidates, index.max_candidates),
+                reranker=reranker,
+                top=asked.top,
+                search_filter=asked.where.search_filter,
+                explain=True,
+                settings=asked.settings,
+                grouped=asked.group,
+            ),
         )
         method = f"{asked.first_stage}.{asked.field}.{asked.rerank}"
         job.meta = ReportMeta(f"Allusions to {index.name}", f"Method {method}, index {index.name}")

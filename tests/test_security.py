@@ -27,7 +27,7 @@ from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.models import Models
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 ROOT = Path(__file__).parents[1]
 SECRET = "geheim-4711"
@@ -241,7 +241,9 @@ def test_hostile_queries_find_what_their_words_find(elasticsearch_url_any: str) 
             found = [
                 [
                     (hit.id, round(hit.score, 4))
-                    for hit in Retriever(index, fields=("token",), reranker=None).answer(text).hits
+                    for hit in Retriever(index, QueryOptions(fields=("token",), reranker=None))
+                    .answer(text)
+                    .hits
                 ]
                 for index in (there, here)
             ]

@@ -51,8 +51,8 @@ from allusion_es.evaluation.scoring import (
 from allusion_es.evaluation.trec import read_run, write_run
 from allusion_es.language.vectors.training import WordVectorTraining, train_vectors
 from allusion_es.retrieval.analysed import analyse_query
-from allusion_es.retrieval.defaults import generators_of, search_filter_of
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.options import generators_of, search_filter_of
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.types import FIELDS, Field
 

@@ -17,7 +17,8 @@ from allusion_es.language.citations.word_parts import Word
 from allusion_es.language.latin.fold import fold
 from allusion_es.language.latin.stopwords import STOP_WORDS
 from allusion_es.learning.links import KnownLink, LearningCollection
-from allusion_es.local.expansion import LocalExpansion, expansion_arrays
+from allusion_es.local.build import expansion_arrays
+from allusion_es.local.searchers import ExpansionSearcher
 from allusion_es.retrieval.analysed import WINDOW
 from allusion_es.retrieval.expansion import ExpansionMaker
 from allusion_es.retrieval.fusion import reciprocal_rank_fusion
@@ -56,7 +57,7 @@ def expansion_rankings(
     filled = sum(1 for text in collection.texts if text)
     maker = ExpansionMaker(vectors, collection.ids, counts, filled)
     rows = to_bytes(vectors.text_vectors(collection.texts))[0]
-    expansion = LocalExpansion(_arrays(maker, collection, rows).__getitem__, len(collection))
+    expansion = ExpansionSearcher(_arrays(maker, collection, rows).__getitem__, len(collection))
     ids = np.array(collection.ids)
     rankings = []
     for link in links:

@@ -23,7 +23,7 @@ from allusion_es.language.latin.analysis import Analyser
 from allusion_es.learning.learn import count_citing_words
 from allusion_es.learning.train import CitationTraining, train
 from allusion_es.local.memory import index_texts
-from allusion_es.retrieval.expansion import LIKED, bit_weights, weight_bits
+from allusion_es.retrieval.expansion import SUGGESTED_WEIGHT, bit_weights, weight_bits
 from allusion_es.retrieval.generators import AROUND, ExpansionSearch, words_around
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import FIELDS, Query, SearchFilter, SearchRequest
@@ -94,7 +94,7 @@ def test_weights_by_hand(model: CitationVectors) -> None:
     shared = lemmas.text(0)[1:]  # in all ten passages, where names are in one each
     vectors = model.word_vectors([(w, w) for w in ("sagena", *shared)]).astype(np.float64)
     mean = np.linalg.norm(vectors, axis=1).mean()
-    liked = LIKED * (model.text_vectors(texts) @ vectors[0]) / mean
+    liked = SUGGESTED_WEIGHT * (model.text_vectors(texts) @ vectors[0]) / mean
     expected = dict(zip(TEXTS, np.maximum(liked, 0), strict=True))
     idf = math.log(1 + (10 - 2 + 0.5) / 2.5)
     for name, uses, length in (("p.1", 3, 9), ("p.2", 1, 6)):

@@ -87,7 +87,7 @@ def test_of_very_many_grams_the_longest_are_searched_for() -> None:
 def test_an_index_without_them_says_so(tmp_path: Path) -> None:
     """As indexes of format 2 are, which can be searched for words still."""
     index = index_texts({"1": "rex magnus"})
-    file = index._file
+    file = index._saved.file
     arrays = {name: file.load(name) for name in file._table if not name.startswith("ngram.")}
     save_arrays(tmp_path / "old.idx", {**file.meta, "format": 2}, arrays)
     old = LocalIndex(tmp_path / "old.idx")

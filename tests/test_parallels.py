@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from allusion_es.core.errors import VerseError
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
-from allusion_es.retrieval.parallels import LIKE, MOST, Parallels, find_parallels
+from allusion_es.retrieval.parallels import LIKE, MOST, ParallelFinder, Parallels
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.spool import SpooledWords
 from allusion_es.retrieval.types import Parallel
@@ -22,14 +22,11 @@ WORDS = st.lists(st.integers(0, 9), max_size=6)
 def found(texts: list[list[int]], like: float = LIKE, pieces: int = 3) -> dict[int, int]:
     df = np.array([sum(word in text for text in texts) for word in range(10)], dtype=np.int64)
     some = (texts[start : start + pieces] for start in range(0, len(texts), pieces))
-    spooled = [
-        SpooledWords(
-            np.array([word for text in piece for word in text], dtype=np.int64),
-            np.array([len(text) for text in piece], dtype=np.int64),
-        )
-        for piece in some
-    ]
-    groups = find_parallels(spooled, df, sum(bool(text) for text in texts), like)
+    finder = ParallelFinder(df, sum(bool(text) for text in texts))
+    for piece in some:
+        words = np.array([word for text in piece for word in text], dtype=np.int64)
+        finder.add(SpooledWords(words, np.array([len(text) for text in piece], dtype=np.int64)))
+    groups = finder.parallels(like)
     return dict(zip(groups.passages.tolist(), groups.groups.tolist(), strict=True))
 
 

@@ -48,13 +48,10 @@ _BATCH = 64
 _GROUPING_DEPTH = 4
 """With grouping, hits are looked for among so many times as many as are wanted."""
 
-Parallels = Sequence[tuple[str, ...]]
-"""For each hit the ids of the other passages of its group."""
-
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """How queries are answered: the first stage, the reranker, and what is returned.
+    """Options of an answer: the first stage, the reranker, and which hits are returned.
 
     Attributes:
         generators: Names of candidate generators; several are fused by reciprocal rank.
@@ -83,7 +80,7 @@ class QueryOptions:
 
     @property
     def reranked_field(self) -> Field:
-        """Which words rerankers compare."""
+        """The field whose words rerankers compare: lemmas where they are used at all."""
         return "lemma" if "lemma" in self.fields else "token"
 
     def check(self, index: CandidateIndex) -> None:
@@ -218,7 +215,7 @@ class Ranker:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found for a query.
+    """The answer to a query.
 
     Attributes:
         query: The query and its words.
@@ -273,6 +270,7 @@ class Retriever:
         self.options = options
         depth = options.top * _GROUPING_DEPTH if options.grouped else options.top
         self._ranker = Ranker(index, replace(options, top=depth))
+        # Shared by all calls of `answers`: what rerankers keep about passages, see `Collection`.
         self._memories: dict[str, dict[str, float]] = {}
         self.analyser = index_analyser(index)
         self.compared: tuple[Field, ...] = tuple(options.fields)
@@ -281,12 +279,12 @@ class Retriever:
         self.notes: tuple[str, ...] = ()
 
     def answer(self, query: Query | str) -> Answer:
-        """What is found for one query."""
+        """The answer to one query."""
         asked = Query(query) if isinstance(query, str) else query
         return next(self.answers([asked]))
 
     def answers(self, queries: Iterable[Query]) -> Iterator[Answer]:
-        """What is found for each query, in order; they are searched for in batches.
+        """The answer to each query, in order; they are searched for in batches.
 
         The queries of a sequence count as a collection of their own for rerankers that compare
         two collections; an iterator is read batch by batch, and each of its queries stands alone.
@@ -309,7 +307,7 @@ class Retriever:
 
     def _answer(self, ranked: Ranked, collection: Collection) -> Answer:
         query = ranked.query
-        others: Parallels = [()] * len(ranked.places)
+        others: Sequence[tuple[str, ...]] = [()] * len(ranked.places)
         if self.options.grouped:
             ranked, others = group_parallels(ranked, self._index, self.options.top)
         hits = self._hits(ranked, self._reasons(ranked, collection), others)
@@ -332,7 +330,7 @@ class Retriever:
         )
 
     def _hits(
-        self, ranked: Ranked, reasons: Sequence[Explanation], others: Parallels
+        self, ranked: Ranked, reasons: Sequence[Explanation], others: Sequence[tuple[str, ...]]
     ) -> tuple[Hit, ...]:
         places = ranked.places.tolist()
         passages = self._index.passages([ranked.first.ids[place] for place in places])
@@ -373,8 +371,10 @@ class Retriever:
 # Grouping: of passages that say nearly the same only the best counts.
 
 
-def group_parallels(ranked: Ranked, index: CandidateIndex, top: int) -> tuple[Ranked, Parallels]:
-    """The best passage of each group, up to `top`, and for each the ids of the others.
+def group_parallels(
+    ranked: Ranked, index: CandidateIndex, top: int
+) -> tuple[Ranked, list[tuple[str, ...]]]:
+    """The best passage of each group, up to `top`, and for each the ids of the group's others.
 
     Args:
         ranked: More passages than are wanted, best first.
@@ -393,7 +393,10 @@ def group_parallels(ranked: Ranked, index: CandidateIndex, top: int) -> tuple[Ra
 def _first_of_each_group(
     ids: Sequence[str], index: CandidateIndex, together: int
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The place in `ids` of the first of each group, and the others; few are asked for at once."""
+    """The place in `ids` of the first of each group, and the ids of the others, best first.
+
+    Groups are looked up for `together` passages at a time, since often the first few suffice.
+    """
     seen: set[str] = set()
     for start in range(0, len(ids), together):
         part = ids[start : start + together]

@@ -19,6 +19,7 @@ from allusion_es.retrieval.reranking import (
 from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, SearchFilter
 
 _BATCH = 64
+"""Queries whose rankings are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Tracer:
 
         Args:
             queries: With distinct ids; together they are the query side's collection.
-            explain: Of so many candidates of the final order there is an explanation.
+            explain: How many of the best candidates get an explanation.
             also: Other passages, by query id, that are explained where they are candidates.
 
         Raises:

@@ -34,8 +34,8 @@ from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.citation_cosine import CitationCosine
 from allusion_es.rerankers.trial import trial
 from allusion_es.retrieval.byte_vectors import ByteVectors
+from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.generators import CitationSearch
-from allusion_es.retrieval.models import Models
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query, SearchFilter
 
@@ -155,7 +155,7 @@ def test_another_analysis_is_refused(model: CitationVectors) -> None:
 
 
 def test_models_are_found_by_name(tmp_path: Path, model: CitationVectors) -> None:
-    models = Models(tmp_path)
+    models = CitationModels(tmp_path)
     with pytest.raises(InputError, match=f"citation vectors '{model.name}', which are not in"):
         models.open(model.name)
     models.folder.mkdir()

@@ -1,5 +1,6 @@
 """Two stages: fusion, reranking, hits, and what goes wrong between them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,19 @@ from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval import pipeline
 from allusion_es.retrieval.fusion import RRF_K, reciprocal_rank_fusion
+from allusion_es.retrieval.generators import SearchGenerator
+from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Contribution, Query, Ranking
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Contribution,
+    Field,
+    Query,
+    Ranking,
+    SearchFilter,
+    SearchRequest,
+)
 
 TEXTS = {
     "Gen.1.1": "In principio creavit Deus caelum et terram",
@@ -164,3 +175,51 @@ def test_all_passages_are_candidates(index: LocalIndex) -> None:
         "in principio"
     )
     assert {hit.id for hit in without.hits} == {"Gen.1.1", "John.1.1"}
+
+
+class FirstWord(SearchGenerator):
+    """As in docs/write-a-first-stage.md: a generator that only says what is searched for."""
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        return [SearchRequest("bm25", field, words={word: 1}) for word in query.words(field)[:2]]
+
+    def fuse(
+        self, requests: Sequence[SearchRequest], rankings: Sequence[Ranking], size: int
+    ) -> Ranking:
+        assert [request.size for request in requests] == [size] * len(rankings)
+        return rankings[0]
+
+
+class Fixed:
+    """A generator with a `rank` of its own, and its own name for the filter."""
+
+    def rank(
+        self,
+        queries: Sequence[AnalysedQuery],
+        index: CandidateIndex,
+        field: Field,
+        size: int,
+        within: SearchFilter,
+    ) -> list[Ranking]:
+        ids = index.ids(within)[:size]
+        return [Ranking(ids, np.ones(len(ids)))] * len(queries)
+
+
+def test_generators_of_others(index: LocalIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    others: dict[str, object] = {"first": FirstWord(), "fixed": Fixed()}
+    monkeypatch.setattr(pipeline, "load_generator", others.__getitem__)
+    options = QueryOptions(generators=("first",), reranker=None)
+    queries = [Query("caelum principio", "1"), Query("dominus caelum", "2")]
+    answers = Retriever(index, options).answers(queries)
+    alone = [first_of(index, text) for text in ("caelum", "dominus")]
+    assert [[hit.id for hit in answer.hits] for answer in answers] == alone
+    options = QueryOptions(generators=("fixed",), reranker=None, candidates=3)
+    answer = Retriever(index, options).answer("beatus")
+    assert tuple(hit.id for hit in answer.hits) == index.ids()[:3]
+
+
+def first_of(index: LocalIndex, word: str) -> list[str]:
+    request = SearchRequest("bm25", "lemma", 10, Counter([word]))
+    return list(index.search([request])[0].ids)

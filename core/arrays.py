@@ -113,7 +113,7 @@ def _pieces(array: Array | SpilledArray) -> Iterable[memoryview]:
 
 
 def _start(header_length: int) -> int:
-    """Where the arrays begin: after the header, at the next multiple of `_ALIGN`."""
+    """The place of the first array: after the header, at the next multiple of `_ALIGN`."""
     return -(-(_PREFIX.size + header_length) // _ALIGN) * _ALIGN
 
 

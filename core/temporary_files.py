@@ -34,7 +34,7 @@ class TemporaryFiles:
         self._open = ExitStack()
 
     def __enter__(self) -> "TemporaryFiles":
-        """These files, to be closed at the end of `with`."""
+        """Begin the `with` block at whose end the files are closed."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,7 +17,7 @@ from allusion_es.local.build import build_local
 from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import Unanalysed, reread
 from allusion_es.retrieval.citation_models import CitationModels
-from allusion_es.retrieval.index import IndexSettings, check_name
+from allusion_es.retrieval.index import MAX_K1, IndexSettings, check_name
 
 VULGATE_NAME = "vulgate"
 """Name of the default index, which is built when it is first asked for."""
@@ -26,9 +26,6 @@ _SUFFIX = ".idx"
 
 _VERSES = 35_809
 """Verses of the Vulgate, for the progress bar; another number would only make it wrong."""
-
-_MAX_K1 = 100
-"""The same limit as `IndexSettings` has, told before the work begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +157,9 @@ class Library:
             PluginError: There is no such lemmatiser.
             SettingsMismatchError: Citation vectors are asked for, and do not fit the analysis.
         """
-        if not (0 < options.k1 <= _MAX_K1 and 0 <= options.b <= 1):
+        if not (0 < options.k1 <= MAX_K1 and 0 <= options.b <= 1):
             raise UsageError(
-                f"k1 must be above 0 and at most {_MAX_K1}, b from 0 to 1, not {options.k1} "
+                f"k1 must be above 0 and at most {MAX_K1}, b from 0 to 1, not {options.k1} "
                 f"and {options.b}"
             )
         analyser = Analyser(options.lemmatiser, options.stop_words)

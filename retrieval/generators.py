@@ -230,7 +230,7 @@ class AllPassages:
         size: int,
         search_filter: SearchFilter,
     ) -> list[Ranking]:
-        """The same ranking for each query, whatever `size` is."""
+        """The ranking of all passages, one for all queries, whatever `size` is."""
 
         def everything() -> Ranking:
             ids = index.ids(search_filter)

@@ -70,7 +70,7 @@ def require_capability(kind: str, capabilities: Collection[Capability], name: st
         raise UsageError(f"index {name!r} has {_MISSING[kind]}")
 
 
-_LARGEST_K1 = 100.0
+MAX_K1 = 100
 """Far above any that is used (1.2 to 2); an infinite one would make scores that are no numbers."""
 
 
@@ -110,7 +110,7 @@ class IndexSettings:
         settings = IndexSettings(analysis, **rest)
         if not isinstance(settings.vectors, str) or not isinstance(settings.citations, str):
             raise TypeError("names must be text")
-        if not (0 < settings.k1 <= _LARGEST_K1 and 0 <= settings.b <= 1):
+        if not (0 < settings.k1 <= MAX_K1 and 0 <= settings.b <= 1):
             raise ValueError("k1 or b")
         return settings
 

@@ -129,7 +129,7 @@ class Ranker:
 
     Args:
         index: Any candidate index.
-        options: How; `explain` and `grouped` are for the `Retriever`.
+        options: How to rank; `explain` and `grouped` are for the `Retriever` alone.
 
     Attributes:
         options: As given.
@@ -160,6 +160,7 @@ class Ranker:
             yield self._reranked(query, first, collection)
 
     def _first_stage(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
+        """The candidates of each query, from all generators and fields together."""
         options = self.options
         lists = []
         for generator in self._generators:
@@ -179,6 +180,7 @@ class Ranker:
         ]
 
     def _reranked(self, query: AnalysedQuery, first: Ranking, collection: Collection) -> Ranked:
+        """The final order of a query's candidates."""
         candidates = None
         scores = first.scores
         if self.reranker is not None and len(first):
@@ -195,6 +197,7 @@ class Ranker:
         return Ranked(query, first, candidates, places, scores[places])
 
     def _with_words(self, first: Ranking) -> Candidates:
+        """The candidates as a reranker sees them."""
         options = self.options
         exact = options.top if options.exact is None else options.exact
         words = options.reranked_field
@@ -280,8 +283,7 @@ class Retriever:
 
     def answer(self, query: Query | str) -> Answer:
         """The answer to one query."""
-        asked = Query(query) if isinstance(query, str) else query
-        return next(self.answers([asked]))
+        return next(self.answers([Query(query) if isinstance(query, str) else query]))
 
     def answers(self, queries: Iterable[Query]) -> Iterator[Answer]:
         """The answer to each query, in order; they are searched for in batches.

@@ -175,7 +175,7 @@ class Candidates:
         )
 
     def want(self, wanted: int | None) -> "Candidates":
-        """The same candidates, of which the best `wanted` need exact scores."""
+        """A copy of the candidates, of which the best `wanted` need exact scores."""
         return replace(self, wanted=wanted)
 
     @property

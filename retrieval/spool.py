@@ -21,7 +21,7 @@ from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, analyse_
 from allusion_es.retrieval.types import FIELDS, Field
 
 ADVICE = "try fewer --workers"
-"""What to do if a process dies."""
+"""Advice to the user if a process dies, which lack of memory explains best."""
 
 _MOST_PASSAGES = 1_000
 _MOST_CHARACTERS = 1_000_000

@@ -17,9 +17,9 @@ from allusion_es.core import plugins as core_plugins
 from allusion_es.core.errors import InputError
 from allusion_es.core.plugins import load_plugin, parameters_of, plugins
 from allusion_es.reports.answers import answer_json, answer_tsv
-from allusion_es.retrieval.defaults import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.generators import GROUP as GENERATORS
-from allusion_es.retrieval.pipeline import Answer, Retriever
+from allusion_es.retrieval.options import FIELD_CHOICES, generators_of
+from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever
 from allusion_es.retrieval.reranking import GROUP
 from allusion_es.serve.requests import read_query_request, read_scan_request
 from allusion_es.web.guard import RefusedError
@@ -70,14 +70,16 @@ def query_reader() -> Reader:
             raise InputError(str(error)) from error  # `web.guard` refuses what is no JSON object
         retriever = Retriever(
             index,
-            generators=generators_of(asked.first_stage),
-            fields=FIELD_CHOICES[asked.field],
-            candidates=asked.candidates,
-            reranker=None if asked.rerank == "none" else asked.rerank,
-            top=asked.top,
-            within=asked.where.within,
-            explain=True,
-            settings=asked.settings,
+            QueryOptions(
+                generators=generators_of(asked.first_stage),
+                fields=FIELD_CHOICES[asked.field],
+                candidates=asked.candidates,
+                reranker=None if asked.rerank == "none" else asked.rerank,
+                top=asked.top,
+                search_filter=asked.where.search_filter,
+                explain=True,
+                settings=asked.settings,
+            ),
         )
         for answer in retriever.answers(asked.queries):
             if answer.failure is not None:

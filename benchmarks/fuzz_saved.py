@@ -135,10 +135,10 @@ def ask(index: CandidateIndex, vector: Any) -> None:  # noqa: ANN401 - an array
     lemmas = {"deus": 1, "dominus": 2, "gusto": 1}
     requests = [SearchRequest("bm25", field, size=10, words=lemmas) for field in FIELDS]
     requests.append(SearchRequest("tfidf", "lemma", size=10, words=lemmas))
-    if "ngrams" in index.parts:
+    if "ngrams" in index.capabilities:
         grams = dict.fromkeys(all_grams("gustate"), 1)
         requests.append(SearchRequest("ngrams", "token", size=10, words=grams))
-    if "expansion" in index.parts:
+    if "expansion" in index.capabilities:
         requests.append(SearchRequest("expansion", "lemma", size=10, words=lemmas))
     if index.vectors is not None:
         finite(index.vectors.vectors(_WORDS))
@@ -146,8 +146,10 @@ def ask(index: CandidateIndex, vector: Any) -> None:  # noqa: ANN401 - an array
         requests += [SearchRequest("knn", field, size=10, vector=mean) for field in FIELDS]
     if index.citations is not None:
         requests.append(SearchRequest("citations", "lemma", size=10, vector=vector))
-    within = SearchFilter(works=frozenset({"W"}))
-    requests.append(SearchRequest("bm25", "lemma", size=2, words=lemmas, within=within))
+    search_filter = SearchFilter(works=frozenset({"W"}))
+    requests.append(
+        SearchRequest("bm25", "lemma", size=2, words=lemmas, search_filter=search_filter)
+    )
     for ranking in index.search(requests):
         finite(ranking.scores)
         printable(*ranking.ids)

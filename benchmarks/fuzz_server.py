@@ -73,7 +73,7 @@ class TrueServer:
         statistics = {field: index.statistics(field, ()) for field in FIELDS}
         extents = {field: Extent(s.passages, 3 * s.passages) for field, s in statistics.items()}
         settings = IndexSettings(index.settings.analysis, "little", citations="little")
-        more = index.parts - {"knn", "citations"}
+        more = index.capabilities - {"knn", "citations"}
         return Meta(
             _NAME, settings, len(index), extents, terms_of(_PROPER), 4, "flat", 4, frozenset(more)
         )

@@ -73,13 +73,13 @@ def warm(where: str, target: float, url: str | None = None) -> None:
     from allusion_es.es.index import open_index
     from allusion_es.local.library import Library
     from allusion_es.retrieval.index import CandidateIndex
-    from allusion_es.retrieval.pipeline import Retriever
+    from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
     library = Library()
     index: CandidateIndex = library.open()
     if url is not None:
         index = open_index(Server.connect(url), "vulgate", library.vectors)
-    retriever = Retriever(index, candidates=500, top=10)
+    retriever = Retriever(index, QueryOptions(candidates=500, top=10))
     texts = list(fragments(2 * QUERIES))
     times = []
     for number, text in enumerate(texts):

@@ -41,7 +41,7 @@ from allusion_es.learning.translate import learn_translations
 from allusion_es.learning.validation import Figures, ranks_by_group, without_leaks
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import Library
-from allusion_es.retrieval.models import TRANSLATIONS
+from allusion_es.retrieval.citation_models import TRANSLATIONS
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.types import Query
 

@@ -27,8 +27,8 @@ from allusion_es.evaluation.gold.ids import resolve, resolve_known
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.inspected import run_candidates, traced_candidates
 from allusion_es.evaluation.trec import read_run, read_topics
-from allusion_es.retrieval.defaults import generators_of, search_filter_of
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.options import generators_of, search_filter_of
 from allusion_es.retrieval.traces import Trace, Tracer
 from allusion_es.retrieval.types import FIELDS, Field, Query
 from allusion_es.retrieval.unanswered import Unanswered, left_out
@@ -125,7 +125,7 @@ def _from_queries(choices: PushOptions, index: CandidateIndex) -> _Push:
         fields=fields,
         candidates=choices.candidates,
         rerankers=choices.rerankers,
-        within=search_filter_of(choices.books, choices.testaments, choices.works),
+        search_filter=search_filter_of(choices.books, choices.testaments, choices.works),
         settings=choices.settings,
     )
     relevant = {name: link.relevant for name, link in links.items()}

@@ -183,8 +183,8 @@ def query(
     Without an index, the first query fetches the Vulgate and builds it.
     """
     from allusion_es.cli.queries import read_queries
-    from allusion_es.retrieval.defaults import FIELD_CHOICES, generators_of, search_filter_of
-    from allusion_es.retrieval.pipeline import Retriever
+    from allusion_es.retrieval.options import FIELD_CHOICES, generators_of, search_filter_of
+    from allusion_es.retrieval.pipeline import QueryOptions, Retriever
     from allusion_es.retrieval.unanswered import left_out
 
     if html is not None and (format is not None or tag):
@@ -196,15 +196,17 @@ def query(
     index = open_candidate_index(name, server, partial)
     retriever = Retriever(
         index,
-        generators=generators_of(first_stage),
-        fields=FIELD_CHOICES[field],
-        candidates=candidates,
-        reranker=None if rerank == "none" else rerank,
-        top=top,
-        within=search_filter_of(book, testament, work),
-        explain=explain or html is not None,
-        settings=parse_settings(set_ or ()),
-        grouped=group and format is not AnswerFormat.trec,
+        QueryOptions(
+            generators=generators_of(first_stage),
+            fields=FIELD_CHOICES[field],
+            candidates=candidates,
+            reranker=None if rerank == "none" else rerank,
+            top=top,
+            search_filter=search_filter_of(book, testament, work),
+            explain=explain or html is not None,
+            settings=parse_settings(set_ or ()),
+            grouped=group and format is not AnswerFormat.trec,
+        ),
     )
     unanswered: list[Unanswered] = []
     told = _told(retriever.answers(queries), len(queries), html is not None, unanswered)

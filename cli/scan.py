@@ -528,7 +528,7 @@ def scan(
     """
     from allusion_es.cli.scan import Output, ScanJob
     from allusion_es.corpora.source import SOURCE_KINDS
-    from allusion_es.retrieval.defaults import search_filter_of
+    from allusion_es.retrieval.options import search_filter_of
     from allusion_es.scanning.model import ScanOptions
 
     options = ScanOptions(
@@ -536,7 +536,7 @@ def scan(
         precision=precision,
         fast=fast,
         top=top,
-        within=search_filter_of(book, testament, work),
+        search_filter=search_filter_of(book, testament, work),
     )
     kind = next((each for each in SOURCE_KINDS if each == input_format), None)
     output = Output(format.value, tei.value, out, force=force)

@@ -1,14 +1,12 @@
-"""A memory of the last values, for what is asked for again and again with the same objects."""
+"""Two small caches: by key for answers of a server, by identity for values of large objects."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-# A memory for what a server was asked lately.
-
-
 K = TypeVar("K")
 V = TypeVar("V")
+Value = TypeVar("Value")
 
 
 class LruCache(Generic[K, V]):
@@ -18,15 +16,14 @@ class LruCache(Generic[K, V]):
         limit: How many entries it keeps.
 
     Example:
-        >>> recent = LruCache(2)
+        >>> cache = LruCache(2)
         >>> for number in 1, 2, 3:
-        ...     recent.put(number, str(number))
-        >>> recent.get(1), recent.get(3)
+        ...     cache.put(number, str(number))
+        >>> cache.get(1), cache.get(3)
         (None, '3')
     """
 
     def __init__(self, limit: int) -> None:
-        """An empty one."""
         self._limit = limit
         self._entries: OrderedDict[K, V] = OrderedDict()
 
@@ -45,9 +42,6 @@ class LruCache(Generic[K, V]):
             self._entries.popitem(last=False)
 
 
-Value = TypeVar("Value")
-
-
 class IdentityCache(Generic[Value]):
     """Keeps the last values, and gives them again for the same objects.
 
@@ -58,8 +52,8 @@ class IdentityCache(Generic[Value]):
         values: How many values are kept.
 
     Example:
-        >>> latest, texts = IdentityCache[int](), ("deus", "dixit")
-        >>> latest.get(lambda: 1, texts), latest.get(lambda: 2, texts), latest.get(lambda: 3, ())
+        >>> cache, texts = IdentityCache[int](), ("deus", "dixit")
+        >>> cache.get(lambda: 1, texts), cache.get(lambda: 2, texts), cache.get(lambda: 3, ())
         (1, 1, 3)
     """
 
@@ -68,6 +62,8 @@ class IdentityCache(Generic[Value]):
 
     def get(self, compute: Callable[[], Value], *objects: object) -> Value:
         """The value for `objects`, computed unless it is among those that are kept."""
+        # A copy, since another thread may add a value meanwhile. The objects are kept too: were
+        # they not, others could come to lie at the same address.
         for known, value in tuple(self._kept):
             if len(known) == len(objects) and all(
                 a is b for a, b in zip(known, objects, strict=True)

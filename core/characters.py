@@ -1,12 +1,13 @@
-"""What texts from elsewhere may not be made of."""
+"""Characters in texts from outside that cannot be saved or shown: surrogates and controls."""
 
 import json
 
 
 def lone_surrogate(text: str) -> str:
-    r"""The first half of a character in a text, as `U+D800`; "" where there is none.
+    r"""The first lone surrogate in a text, as `U+D800`; "" where there is none.
 
-    JSON can say one (`"\ud800"`); it cannot be printed, saved or sent.
+    It is half of a character. JSON can hold one (`"\ud800"`), but UTF-8 cannot, so the text could
+    not be printed, saved or sent.
 
     Example:
         >>> lone_surrogate("deus"), lone_surrogate("de\ud800us")
@@ -20,10 +21,10 @@ def lone_surrogate(text: str) -> str:
 
 
 def check_characters(value: object) -> None:
-    r"""See that no text in a value, as JSON has them, holds half a character.
+    r"""Refuse a value, as JSON has them, that holds a text with a lone surrogate.
 
     Raises:
-        ValueError: One does.
+        ValueError: It holds one.
 
     Example:
         >>> check_characters({"text": ["de\ud800us"]})
@@ -31,8 +32,8 @@ def check_characters(value: object) -> None:
         ...
         ValueError: half a character (U+D800)
     """
-    if half := lone_surrogate(json.dumps(value, ensure_ascii=False)):
-        raise ValueError(f"half a character ({half})")
+    if found := lone_surrogate(json.dumps(value, ensure_ascii=False)):
+        raise ValueError(f"half a character ({found})")
 
 
 def visible(text: str) -> str:
@@ -54,4 +55,4 @@ def _is_visible(character: str) -> bool:
 
 
 _LINES = frozenset("\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029")
-"""Blanks that act on a terminal or a line."""
+"""Blanks that begin a line of their own, or move a terminal's cursor."""

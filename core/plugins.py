@@ -1,4 +1,4 @@
-"""Plug-ins: classes that packages register as entry points."""
+"""Plug-ins: classes that packages register as entry points, and the parameters users set."""
 
 import inspect
 import math
@@ -8,9 +8,6 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from allusion_es.core.errors import AllusionError, PluginError, UsageError
-
-# Parameters of plug-ins: read off their classes, converted and checked.
-
 
 Settings = Mapping[str, Mapping[str, str]]
 """For each plug-in the parameters that the user set, as text."""
@@ -126,7 +123,7 @@ def check_range(plugin: str, name: str, value: float, least: float, most: float 
 
 
 def check_choice(plugin: str, name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a text that is none of `choices`.
+    """Refuse a text that is not among `choices`.
 
     Raises:
         UsageError: The message names the plug-in, the parameter, its value and the choices.
@@ -170,7 +167,7 @@ def plugins(group: str) -> dict[str, EntryPoint]:
 
 
 def load_plugin(group: str, name: str) -> Any:  # noqa: ANN401 - the group decides what it is
-    """What `name` refers to in `group`, usually a class.
+    """The object that is registered as `name` in `group`, usually a class.
 
     Raises:
         PluginError: Nothing is registered under `name` (the message says what is), or it

@@ -1,4 +1,4 @@
-"""What does not fit into memory: temporary files that vanish with the process, however it ends."""
+"""Temporary files for data larger than memory; they vanish with the process, however it ends."""
 
 import contextlib
 import os
@@ -16,6 +16,7 @@ from allusion_es.core.errors import StorageError
 Array = NDArray[Any]
 
 _PIECE = 1 << 22
+"""Bytes that are copied at a time."""
 
 
 class TemporaryFiles:
@@ -33,7 +34,7 @@ class TemporaryFiles:
         self._open = ExitStack()
 
     def __enter__(self) -> "TemporaryFiles":
-        """These."""
+        """Begin the `with` block at whose end the files are closed."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,7 +55,7 @@ class TemporaryFiles:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Tell where there is no room, if that is why writing fails."""
+        """Turn errors of the system into a `StorageError` that names the folder."""
         try:
             yield
         except OSError as error:
@@ -89,7 +90,7 @@ class SpilledArray:
         self._rows = 0
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self._rows
 
     @property
@@ -99,7 +100,7 @@ class SpilledArray:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it has."""
+        """The number of bytes of all rows."""
         return self._rows * self._bytes
 
     def append(self, rows: Array) -> None:
@@ -121,7 +122,7 @@ class SpilledArray:
         return np.frombuffer(data, self.dtype).reshape((end - start, *self._row))
 
     def pieces(self) -> Iterator[memoryview]:
-        """All bytes in order."""
+        """All bytes in order, a few MB at a time."""
         step = max(1, _PIECE // max(self._bytes, 1))
         for start in range(0, self._rows, step):
             yield self.read(start, min(start + step, self._rows)).data.cast("B")

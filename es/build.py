@@ -57,7 +57,7 @@ def passages_body(meta: Meta, shards: int, replicas: int) -> dict[str, Any]:
         properties[CITATION_VECTOR] |= options
     else:
         del properties[CITATION_VECTOR]
-    if "expansion" not in meta.parts:
+    if "expansion" not in meta.capabilities:
         del properties[EXPANSION]
     body["mappings"]["_meta"] = meta.to_json()
     return body

@@ -16,7 +16,12 @@ from allusion_es.es.documents import feature_name, term_id
 from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, PARALLELS
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.vectors.types import WordVectors
-from allusion_es.retrieval.expansion import CitedPassages, Citing, bit_weights, text_words
+from allusion_es.retrieval.expansion import (
+    ExpansionInputs,
+    PassageExpander,
+    bit_weights,
+    text_words,
+)
 from allusion_es.retrieval.parallels import Parallels
 from allusion_es.retrieval.spool import (
     ADVICE,
@@ -45,7 +50,7 @@ def passage_documents(
 ) -> Iterator[Document]:
     """One document for each passage, made in several processes; see `mappings/passages.json`."""
     fields = spool.fields
-    citing = Citing.of(spool, citations, workers) if citations else None
+    citing = ExpansionInputs.of(spool, citations, workers) if citations else None
     known = DocumentStatistics(
         {field: list(terms.numbers) for field, terms in fields.items()},
         {field: idf(terms.df, terms.passages) for field, terms in fields.items()},
@@ -74,7 +79,7 @@ class DocumentStatistics:
 
     words: dict[Field, list[str]]
     idfs: dict[Field, Floats]
-    citing: Citing | None
+    citing: ExpansionInputs | None
     parallels: Mapping[str, Sequence[str]]
 
 
@@ -87,7 +92,7 @@ class DocumentBuilder:
 
     def __init__(self, known: DocumentStatistics) -> None:
         self._known = known
-        self._cited = CitedPassages(known.citing) if known.citing else None
+        self._cited = PassageExpander(known.citing) if known.citing else None
         self._names = [feature_name(word) for word in self._cited.words] if self._cited else []
 
     def __call__(
@@ -119,7 +124,9 @@ class DocumentBuilder:
         """What each passage's document has of citation vectors and expansions."""
         if self._cited is None:
             return [{} for _ in batch.ids]
-        vectors, expanded = self._cited.of(batch.ids, text_words(self._known.words, batch.fields))
+        vectors, expanded = self._cited.expand(
+            batch.ids, text_words(self._known.words, batch.fields)
+        )
         words = [self._names[code] for code in expanded.codes.tolist()]
         entries = list(zip(words, bit_weights(expanded.bits).tolist(), strict=True))
         found: list[dict[str, object]] = []

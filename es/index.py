@@ -118,9 +118,9 @@ class ElasticsearchIndex:
         return self._meta.passages
 
     @property
-    def parts(self) -> frozenset[Capability]:
-        """See `CandidateIndex.parts`."""
-        return self._meta.parts
+    def capabilities(self) -> frozenset[Capability]:
+        """See `CandidateIndex.capabilities`."""
+        return self._meta.capabilities
 
     @cached_property
     def vectors(self) -> WordVectors | None:
@@ -138,10 +138,12 @@ class ElasticsearchIndex:
             return None
         return self._models(self.settings.citations)
 
-    def ids(self, within: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
+    def ids(self, search_filter: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
         """See `CandidateIndex.ids`; asked for page by page."""
         found: list[str] = []
-        while hits := self._lookups.search([ids_body(within, self.max_candidates, found[-1:])])[0]:
+        while hits := self._lookups.search(
+            [ids_body(search_filter, self.max_candidates, found[-1:])]
+        )[0]:
             found.extend(hit["sort"][0] for hit in hits)
         return tuple(found)
 
@@ -182,7 +184,7 @@ class ElasticsearchIndex:
 
     def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
         """See `CandidateIndex.parallels`."""
-        if "parallels" not in self.parts:
+        if "parallels" not in self.capabilities:
             return [()] * len(ids)
         found = self._lookups.parallels(ids)
         return [found[identifier] for identifier in ids]
@@ -210,7 +212,7 @@ class ElasticsearchIndex:
                 f"{len(request.words)} distinct words are more than the {MAX_WORDS} that one "
                 "search takes; ask for fewer"
             )
-        require_capability(request.kind, self.parts, self.name)
+        require_capability(request.kind, self.capabilities, self.name)
 
     def _bodies(self, requests: Sequence[SearchRequest]) -> list[dict[str, Any] | None]:
         """One search body a request, None where nothing can be found."""

@@ -96,8 +96,8 @@ class Meta:
     more: frozenset[Capability] = frozenset()
 
     @property
-    def parts(self) -> frozenset[Capability]:
-        """See `CandidateIndex.parts`."""
+    def capabilities(self) -> frozenset[Capability]:
+        """See `CandidateIndex.capabilities`."""
         vectors: dict[Capability, int] = {
             "knn": self.dimension,
             "citations": self.citation_dimension,

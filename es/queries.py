@@ -41,16 +41,16 @@ def search_body(request: SearchRequest, query: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def ids_body(within: SearchFilter, size: int, after: list[str]) -> dict[str, Any]:
+def ids_body(search_filter: SearchFilter, size: int, after: list[str]) -> dict[str, Any]:
     """A search for the ids of the next `size` passages, sorted.
 
     Args:
-        within: Which passages.
+        search_filter: Which passages.
         size: How many at most.
         after: The last id that is known, if any.
     """
     body: dict[str, Any] = {
-        "query": {"bool": {"filter": _filters(within)}},
+        "query": {"bool": {"filter": _filters(search_filter)}},
         "size": size,
         "track_total_hits": False,
         "sort": [{"id": "asc"}],
@@ -68,7 +68,7 @@ def bm25_query(request: SearchRequest) -> dict[str, Any] | None:
     clauses = [
         _term(field, word, count) for word, count in request.words.items() if len(word) <= MAX_WORD
     ]
-    return {"query": _any_of(clauses, request.within)} if clauses else None
+    return {"query": _any_of(clauses, request.search_filter)} if clauses else None
 
 
 def expansion_query(request: SearchRequest) -> dict[str, Any] | None:
@@ -78,7 +78,7 @@ def expansion_query(request: SearchRequest) -> dict[str, Any] | None:
         for word, weight in request.words.items()
         if word and len(word) <= MAX_WORD
     ]
-    return {"query": _any_of(clauses, request.within)} if clauses else None
+    return {"query": _any_of(clauses, request.search_filter)} if clauses else None
 
 
 def tfidf_query(
@@ -111,7 +111,7 @@ def tfidf_query(
     if not clauses:
         return None
     divided = {
-        "query": _any_of(clauses, request.within),
+        "query": _any_of(clauses, request.search_filter),
         "field_value_factor": {"field": f"{request.field}_norm", "modifier": "reciprocal"},
     }
     return {"query": {"function_score": divided}}
@@ -131,7 +131,7 @@ def knn_query(request: SearchRequest, max_candidates: int) -> dict[str, Any] | N
         "k": wanted,
         "num_candidates": min(max(wanted, _LEAST_EXAMINED), max_candidates),
     }
-    if filters := _filters(request.within):
+    if filters := _filters(request.search_filter):
         knn["filter"] = filters
     return {"knn": knn}
 
@@ -150,13 +150,17 @@ def _term(field: Field | str, word: str, boost: float) -> dict[str, Any]:
     return {"term": {field: {"value": word, "boost": boost}}}
 
 
-def _any_of(clauses: list[dict[str, Any]], within: SearchFilter) -> dict[str, Any]:
+def _any_of(clauses: list[dict[str, Any]], search_filter: SearchFilter) -> dict[str, Any]:
     query: dict[str, Any] = {"should": clauses, "minimum_should_match": 1}
-    if filters := _filters(within):
+    if filters := _filters(search_filter):
         query["filter"] = filters
     return {"bool": query}
 
 
-def _filters(within: SearchFilter) -> list[dict[str, Any]]:
-    chosen = {"book": within.books, "testament": within.testaments, "work": within.works}
+def _filters(search_filter: SearchFilter) -> list[dict[str, Any]]:
+    chosen = {
+        "book": search_filter.books,
+        "testament": search_filter.testaments,
+        "work": search_filter.works,
+    }
     return [{"terms": {name: sorted(values)}} for name, values in chosen.items() if values]

@@ -102,7 +102,7 @@ def index_facts(index: CandidateIndex, kind: str) -> dict[str, Any]:
         "kind": kind,
         "hash": index.fingerprint,
         "passages": len(index),
-        "parts": sorted(index.parts),
+        "parts": sorted(index.capabilities),
         "settings": json.loads(json.dumps(index.settings.to_json())),
         "learned": {path.name: _file_hash(path) for path in sorted(files)},
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from allusion_es.core.plugins import Settings
 from allusion_es.retrieval.generators import ALL
-from allusion_es.retrieval.ranker import Stages
+from allusion_es.retrieval.pipeline import QueryOptions
 from allusion_es.retrieval.reranking import reranker_names
 from allusion_es.retrieval.types import Field, SearchFilter
 
@@ -81,15 +81,15 @@ class Method:
         used = {*self.first_stage, *reranker_names(self.reranker or "")}
         return not used.isdisjoint(LEARNED)
 
-    def stages(self, depth: int, within: SearchFilter) -> Stages:
-        """The stages that rank `depth` passages; all candidates, where there are more."""
-        return Stages(
+    def options(self, depth: int, search_filter: SearchFilter) -> QueryOptions:
+        """The options that rank `depth` passages; all candidates, where there are more."""
+        return QueryOptions(
             generators=self.first_stage,
             fields=(self.field,),
             candidates=self.candidates,
             reranker=self.reranker,
             settings=self.settings,
-            within=within,
+            search_filter=search_filter,
             top=depth if self.whole else max(depth, self.candidates),
             exact=min(EXACT, depth) if self.whole else None,
         )

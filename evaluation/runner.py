@@ -22,8 +22,13 @@ from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.runs import QueryRanking, load_run, save_run
 from allusion_es.retrieval import generators, reranking
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import answerable, attempt_analysis, index_analyser
-from allusion_es.retrieval.ranker import Ranked, Ranker
+from allusion_es.retrieval.pipeline import (
+    Ranked,
+    Ranker,
+    answerable,
+    attempt_analysis,
+    index_analyser,
+)
 from allusion_es.retrieval.reranking import Collection, QueryFrequencies, reranker_names
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking, SearchFilter
 from allusion_es.retrieval.unanswered import Unanswered
@@ -56,13 +61,13 @@ class Task:
         open_index: Opens the index.
         sets: The query sets.
         depth: How many passages to keep for each query.
-        within: Which passages may be found.
+        search_filter: Which passages may be found.
     """
 
     open_index: OpenIndex
     sets: tuple[QuerySet, ...]
     depth: int = 1000
-    within: SearchFilter = field(default_factory=SearchFilter)
+    search_filter: SearchFilter = field(default_factory=SearchFilter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +144,9 @@ class Worker:
     def _ranker(
         self, method: Method, queries: Sequence[AnalysedQuery | Unanswered]
     ) -> tuple[Ranker, Collection]:
-        stages = method.stages(self._task.depth, self._task.within)
+        options = method.options(self._task.depth, self._task.search_filter)
         frequencies = QueryFrequencies(answerable(queries))
-        return Ranker(self._index, stages), Collection(self._index, frequencies)
+        return Ranker(self._index, options), Collection(self._index, frequencies)
 
 
 def _found(ranked: Ranked) -> QueryRanking:
@@ -172,7 +177,7 @@ def run_folder(root: Path, task: Task, fingerprint: str, method: Method, number:
         method: How it is answered.
         number: Which query set of the task.
     """
-    within = task.within
+    where = task.search_filter
     what = {
         "code": [code_hash(*_CODE_PARTS), *_plugin_code(method)],
         "index": fingerprint,
@@ -185,7 +190,11 @@ def run_folder(root: Path, task: Task, fingerprint: str, method: Method, number:
         ],
         "files": _named_files(method),
         "depth": task.depth,
-        "within": [sorted(within.books), sorted(within.testaments), sorted(within.works)],
+        "within": [
+            sorted(where.books),
+            sorted(where.testaments),
+            sorted(where.works),
+        ],
         "queries": [asdict(query) for query in task.sets[number].queries],
     }
     data = json.dumps(what, sort_keys=True).encode()

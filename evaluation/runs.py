@@ -67,7 +67,7 @@ def load_run(path: Path) -> dict[str, QueryRanking]:
         OSError: It cannot be opened.
     """
     file = CheckedArrays(ArrayFile(path, "delete it, and it is made again"))
-    queries, sizes, ids = file.told(_told)
+    queries, sizes, ids = file.read_header(_told)
     total = sum(sizes)
     passages = file.integers("passages", (total,), len(ids))
     scores = file.floats("scores", (total,), _LARGEST)

@@ -30,8 +30,8 @@ from allusion_es.learning.links import KnownLink, LearningCollection
 from allusion_es.learning.train import CitationTraining, train
 from allusion_es.learning.translate import learn_translations
 from allusion_es.learning.validation import Result, cross_validate
+from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.models import Models
 
 # Counting which words texts use that cite a passage.
 
@@ -138,7 +138,7 @@ class Teacher:
             return cross_validate(links, self._collection, self._index, learn, folds)
 
     def install(
-        self, links: Sequence[KnownLink], models: Models, more: Mapping[str, Any]
+        self, links: Sequence[KnownLink], models: CitationModels, more: Mapping[str, Any]
     ) -> CitationVectors:
         """Learn from all links and keep the vectors with the others at hand.
 

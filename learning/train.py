@@ -66,7 +66,7 @@ class Checkpoint:
             if file.meta.get("fingerprint") != self._fingerprint:
                 return None
             checked = CheckedArrays(file)
-            epochs, names = checked.told(_told)
+            epochs, names = checked.read_header(_told)
             return epochs, {name: checked.singles(name) for name in names}
         except (OSError, IndexDamagedError):
             return None  # training begins anew, and writes another

@@ -17,10 +17,12 @@ from allusion_es.language.citations.word_parts import Word
 from allusion_es.language.latin.fold import fold
 from allusion_es.language.latin.stopwords import STOP_WORDS
 from allusion_es.learning.links import KnownLink, LearningCollection
-from allusion_es.local.expansion import LocalExpansion, expansion_arrays
+from allusion_es.local.build import expansion_arrays
+from allusion_es.local.searchers import ExpansionSearcher
 from allusion_es.retrieval.analysed import WINDOW
 from allusion_es.retrieval.expansion import ExpansionMaker
-from allusion_es.retrieval.fusion import AROUND, reciprocal_rank_fusion
+from allusion_es.retrieval.fusion import reciprocal_rank_fusion
+from allusion_es.retrieval.generators import AROUND
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.posting_lists import PostingListBuilder
 from allusion_es.retrieval.types import Ranking, SearchRequest
@@ -55,7 +57,7 @@ def expansion_rankings(
     filled = sum(1 for text in collection.texts if text)
     maker = ExpansionMaker(vectors, collection.ids, counts, filled)
     rows = to_bytes(vectors.text_vectors(collection.texts))[0]
-    expansion = LocalExpansion(_arrays(maker, collection, rows).__getitem__, len(collection))
+    expansion = ExpansionSearcher(_arrays(maker, collection, rows).__getitem__, len(collection))
     ids = np.array(collection.ids)
     rankings = []
     for link in links:
@@ -85,7 +87,7 @@ def _arrays(
 def searched_lemmas(link: KnownLink) -> dict[str, float]:
     """A link's own lemmas, and those around it, which count less.
 
-    As `retrieval.fusion.words_around` has them for a query.
+    As `retrieval.generators.words_around` has them for a query.
     """
     around = link.words[max(0, link.start - WINDOW) : link.end + WINDOW]
     weights = dict.fromkeys((lemma for _, lemma in link.own_words), 1.0)

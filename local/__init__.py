@@ -1,1 +1,1 @@
-"""The index in this process: built, opened, searched."""
+"""The index in this process: built, opened, searched; the sibling of `es`."""

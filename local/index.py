@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import ArrayFile
-from allusion_es.core.errors import IndexDamagedError, IndexMissingError, VerseError
+from allusion_es.core.errors import VerseError
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.vectors.types import KnownVectors, NoVectors, WordNumbers, WordVectors
-from allusion_es.local.build import FACETS, FORMAT, READABLE, decode_record
-from allusion_es.local.expansion import WEIGHTS, LocalExpansion
-from allusion_es.local.grams import LocalGrams
-from allusion_es.local.layout import LocalLayout
-from allusion_es.local.vectors import BY_VECTOR, LocalVectors, Scored
-from allusion_es.local.words import LocalWords
+from allusion_es.local.format import SavedIndex, decode_record
+from allusion_es.local.searchers import (
+    BY_VECTOR,
+    ExpansionSearcher,
+    NgramSearcher,
+    Scored,
+    VectorSearcher,
+    WordSearcher,
+)
 from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.index import Capability, IndexSettings, require_capability
 from allusion_es.retrieval.parallels import GROUPS, MEMBERS, Parallels
@@ -46,57 +48,41 @@ class LocalIndex:
         vectors: Callable[[], WordVectors] | None = None,
         models: Callable[[str], CitationVectors] | None = None,
     ) -> None:
-        self.name = path.stem
-        self._rebuild = f"rebuild it with 'allusion-es index … --name {self.name}'"
-        try:
-            self._file = ArrayFile(path, self._rebuild)
-        except FileNotFoundError as error:
-            raise IndexMissingError(
-                f"there is no index {self.name!r} ({path}); build it with 'allusion-es index'"
-            ) from error
-        except OSError as error:
-            raise IndexDamagedError(
-                f"{path}: cannot be read ({error.strerror or error}); {self._rebuild}"
-            ) from error
-        self.fingerprint = self._file.fingerprint
-        found = self._file.meta.get("format")
-        if found not in READABLE:
-            raise IndexDamagedError(
-                f"{path}: index format {found!r:.40} instead of {FORMAT}; {self._rebuild}"
-            )
-        self._layout = LocalLayout(self._file, FACETS)
-        self._array = self._layout.load
-        self.settings: IndexSettings = self._layout.settings
+        self._saved = SavedIndex(path)
+        self._array = self._saved.load
+        self.name = self._saved.name
+        self.fingerprint = self._saved.file.fingerprint
+        self.settings: IndexSettings = self._saved.settings
         self._elsewhere = vectors
         self._models = models
-        self._vectors = LocalVectors(self._array)
-        self._grams = LocalGrams(self._file, self._array, self.settings.k1, self.settings.b)
+        self._vectors = VectorSearcher(self._array)
+        self._ngrams = NgramSearcher(self._array, self.settings.k1, self.settings.b)
 
     def __len__(self) -> int:
         """How many passages it holds."""
-        return self._layout.passages
+        return self._saved.passages
 
     @property
     def max_candidates(self) -> int:
-        """There is no limit in this process."""
+        """The most passages that one search returns: in this process there is no limit."""
         return sys.maxsize
 
     @cached_property
-    def parts(self) -> frozenset[Capability]:
-        """See `CandidateIndex.parts`."""
-        there: dict[Capability, bool] = {
-            "knn": "word_vectors" in self._file,
-            "citations": "citation_vectors" in self._file,
-            "ngrams": self._grams.known,
-            "expansion": WEIGHTS in self._file,
-            "parallels": GROUPS in self._file,
+    def capabilities(self) -> frozenset[Capability]:
+        """The kinds of searches that it was built for, and whether it knows parallels."""
+        arrays: dict[Capability, str] = {
+            "knn": "word_vectors",
+            "citations": "citation_vectors",
+            "ngrams": "ngram.keys",
+            "expansion": "expansion.weights",
+            "parallels": GROUPS,
         }
-        return frozenset(part for part, is_there in there.items() if is_there)
+        return frozenset(name for name, array in arrays.items() if array in self._saved)
 
     @cached_property
     def vectors(self) -> WordVectors | None:
         """The word vectors that it was built with, if any."""
-        if "word_vectors" not in self._file:
+        if "knn" not in self.capabilities:
             return None
         elsewhere = self._elsewhere or (lambda: NoVectors(self.settings.vectors, table.shape[1]))
         table = self._array("word_vectors")
@@ -104,45 +90,60 @@ class LocalIndex:
 
     @cached_property
     def citations(self) -> CitationVectors | None:
-        """See `CandidateIndex.citations`."""
-        if "citation_vectors" not in self._file or self._models is None:
+        """The citation vectors that its passages were given, if any.
+
+        Raises:
+            InputError: They are not on this machine, or their file cannot be used.
+            IndexDamagedError: Its passages have vectors of another length.
+        """
+        if "citations" not in self.capabilities or self._models is None:
             return None
         citations = self._models(self.settings.citations)
         if self._array("citation_vectors").shape[1] != citations.dimension:
-            raise self._file.damaged("its citation vectors are of another length")
+            raise self._saved.file.damaged("its citation vectors are of another length")
         return citations
 
     def check(self) -> None:
-        """Compare every checksum.
+        """Compare the checksum of every array.
 
         Raises:
-            IndexDamagedError: One does not agree.
+            IndexDamagedError: An array has changed since it was written.
         """
-        self._file.check()
+        self._saved.file.check()
 
-    def ids(self, within: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
-        """See `CandidateIndex.ids`."""
-        allowed = self._allowed(within)
+    def ids(self, search_filter: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """Ids of the passages that the filter lets pass, sorted; all by default."""
+        allowed = self._allowed(search_filter)
         places = range(len(self)) if allowed is None else np.flatnonzero(allowed).tolist()
         return tuple(sorted(self._ids[place] for place in places))
 
     def books(self) -> frozenset[str]:
-        """See `CandidateIndex.books`."""
-        return frozenset(self._layout.facets["book"]) - {""}
+        """OSIS codes of its passages' books; empty where none is of the Bible."""
+        return frozenset(self._saved.facets["book"]) - {""}
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
-        """See `CandidateIndex.search`."""
+        """Answer several requests, in their order; a passage with score 0 is no hit.
+
+        Raises:
+            UsageError: The index was built without what a request needs.
+        """
         for request in requests:
-            require_capability(request.kind, self.parts, self.name)
+            require_capability(request.kind, self.capabilities, self.name)
+        # Vectors of several requests are compared at once, one product of matrices for all.
         cosines = self._vectors.search([each for each in requests if each.kind in BY_VECTOR])
         return [self._search(request, cosines) for request in requests]
 
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
-        """See `CandidateIndex.texts`."""
+        """The words of each passage, in order, repetitions kept.
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
         offsets = self._array("offsets")
         places = self._places(ids)
         starts, lengths = offsets[places], offsets[places + 1] - offsets[places]
         ends = np.concatenate(([0], np.cumsum(lengths)))
+        # Where in `codes` the words of these passages are, one text after the other.
         at = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)
         distinct, codes = np.unique(self._array(f"{field}.codes")[at], return_inverse=True)
         known = self.words
@@ -151,7 +152,11 @@ class LocalIndex:
         return CodedTexts(words, codes, ends)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """See `CandidateIndex.passages`."""
+        """The passages with these ids, in this order (without their words).
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
         records, offsets = self._array("records"), self._array("record_offsets")
         try:
             return [
@@ -159,11 +164,15 @@ class LocalIndex:
                 for place in self._places(ids)
             ]
         except (ValueError, TypeError, RecursionError) as error:
-            raise self._file.damaged("a passage cannot be read") from error
+            raise self._saved.file.damaged("a passage cannot be read") from error
 
     def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
-        """See `CandidateIndex.parallels`."""
-        if "parallels" not in self.parts:
+        """For each passage the ids of those that say nearly the same, in their order.
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
+        if "parallels" not in self.capabilities:
             return [()] * len(ids)
         known, names = self._parallels, self._ids
         return [
@@ -172,8 +181,8 @@ class LocalIndex:
         ]
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
-        """See `CandidateIndex.statistics`."""
-        return self._scorer.statistics(field, words)
+        """Document and collection frequencies of `words`, shape (len(words),)."""
+        return self._words.statistics(field, words)
 
     def _search(self, request: SearchRequest, cosines: Iterator[Scored]) -> Ranking:
         if request.kind in BY_VECTOR:
@@ -181,31 +190,37 @@ class LocalIndex:
         else:
             scores = self._by_words(request)
             found = np.flatnonzero(scores > 0)
-        allowed = self._allowed(request.within)
+        allowed = self._allowed(request.search_filter)
         if allowed is not None:
             found = found[allowed[found]]
         return self._best(found, scores[found], request.size)
 
     def _by_words(self, request: SearchRequest) -> NDArray[np.float32]:
         if request.kind == "ngrams":
-            return self._grams.scores(request.words)
+            return self._ngrams.scores(request.words)
         if request.kind == "expansion":
             return self._expansion.scores(request.words)
-        return self._scorer.scores(request)
+        return self._words.scores(request)
 
-    def _allowed(self, within: SearchFilter) -> NDArray[np.bool_] | None:
-        """Which passages may be returned; None for all."""
+    def _allowed(self, search_filter: SearchFilter) -> NDArray[np.bool_] | None:
+        """True for each passage that the filter lets pass, shape (passages,); None for all."""
         allowed = None
-        chosen = (("book", within.books), ("testament", within.testaments), ("work", within.works))
+        chosen = (
+            ("book", search_filter.books),
+            ("testament", search_filter.testaments),
+            ("work", search_filter.works),
+        )
         for facet, values in chosen:
             if values:
-                codes = [code for code, v in enumerate(self._layout.facets[facet]) if v in values]
+                codes = [code for code, v in enumerate(self._saved.facets[facet]) if v in values]
                 fits = np.isin(self._array(f"facet.{facet}"), codes)
                 allowed = fits if allowed is None else allowed & fits
         return allowed
 
     def _best(self, places: NDArray[Any], scores: NDArray[np.float32], size: int) -> Ranking:
+        """The best `size` of some passages."""
         if len(places) > size > 0:
+            # All that are as good as the last are kept, since ids decide between equal scores.
             least = np.partition(scores, len(scores) - size)[len(scores) - size]
             kept = scores >= least
             places, scores = places[kept], scores[kept]
@@ -228,17 +243,17 @@ class LocalIndex:
         return Parallels(self._array(MEMBERS), self._array(GROUPS))
 
     @cached_property
-    def _expansion(self) -> LocalExpansion:
-        return LocalExpansion(self._array, len(self))
+    def _expansion(self) -> ExpansionSearcher:
+        return ExpansionSearcher(self._array, len(self))
 
     @cached_property
-    def _scorer(self) -> LocalWords:
-        return LocalWords(self._array, self._numbers, self.settings.k1, self.settings.b)
+    def _words(self) -> WordSearcher:
+        return WordSearcher(self._array, self._numbers, self.settings.k1, self.settings.b)
 
     @property
     def words(self) -> list[str]:
         """All words that occur as token or lemma, sorted."""
-        return self._layout.words
+        return self._saved.words
 
     @cached_property
     def _numbers(self) -> WordNumbers:
@@ -246,7 +261,7 @@ class LocalIndex:
 
     @property
     def _ids(self) -> list[str]:
-        return self._layout.ids
+        return self._saved.ids
 
     @cached_property
     def _places_of_ids(self) -> dict[str, int]:

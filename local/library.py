@@ -1,4 +1,4 @@
-"""The indexes in the data folder: built, opened, listed."""
+"""The library: the indexes of a data folder, which it builds, opens and lists."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -16,20 +16,21 @@ from allusion_es.language.vectors.types import WordVectors
 from allusion_es.local.build import build_local
 from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import Unanalysed, reread
-from allusion_es.retrieval.index import IndexSettings, check_name
-from allusion_es.retrieval.models import Models
+from allusion_es.retrieval.citation_models import CitationModels
+from allusion_es.retrieval.index import MAX_K1, IndexSettings, check_name
 
 VULGATE_NAME = "vulgate"
 """Name of the default index, which is built when it is first asked for."""
 
 _SUFFIX = ".idx"
+
 _VERSES = 35_809
-_MAX_K1 = 100
+"""Verses of the Vulgate, for the progress bar; another number would only make it wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How passages are analysed and weighed.
+    """Options of a new index: how passages are analysed and weighed.
 
     Attributes:
         lemmatiser: Name of a lemmatiser plug-in.
@@ -68,14 +69,14 @@ class Library:
         self.folder = data_dir(folder)
         self._progress = progress
         self.workers = workers
-        self._models = Models(self.folder)
+        self._models = CitationModels(self.folder)
 
     def names(self) -> list[str]:
         """Names of the indexes that are there, sorted."""
         return sorted(path.stem for path in (self.folder / "indexes").glob(f"[!.]*{_SUFFIX}"))
 
     def path(self, name: str) -> Path:
-        """Where the index of that name lies or would lie.
+        """The file of the index of that name, which need not be there.
 
         Raises:
             UsageError: No index can have that name.
@@ -146,20 +147,19 @@ class Library:
     def prepare(
         self, passages: Iterable[Passage], options: BuildOptions
     ) -> tuple[Unanalysed, IndexSettings, WordVectors | None, CitationVectors | None]:
-        """What it takes to build an index of either kind.
+        """The arguments that `build_local` and `build_es_index` share, by the options.
 
         Returns:
-            The passages, the settings to save with them, word vectors, and
-            citation vectors.
+            The passages, the settings to save with them, word vectors, and citation vectors.
 
         Raises:
             UsageError: k1 or b is out of range.
             PluginError: There is no such lemmatiser.
             SettingsMismatchError: Citation vectors are asked for, and do not fit the analysis.
         """
-        if not (0 < options.k1 <= _MAX_K1 and 0 <= options.b <= 1):
+        if not (0 < options.k1 <= MAX_K1 and 0 <= options.b <= 1):
             raise UsageError(
-                f"k1 must be above 0 and at most {_MAX_K1}, b from 0 to 1, not {options.k1} "
+                f"k1 must be above 0 and at most {MAX_K1}, b from 0 to 1, not {options.k1} "
                 f"and {options.b}"
             )
         analyser = Analyser(options.lemmatiser, options.stop_words)
@@ -181,12 +181,17 @@ class Library:
         yield from self._progress(read_vulgate(path), "Indexing the Vulgate", _VERSES)
 
     @property
-    def models(self) -> Models:
-        """The citation vectors at hand."""
+    def models(self) -> CitationModels:
+        """The citation vectors of this machine."""
         return self._models
 
     def citations(self, name: str) -> CitationVectors:
-        """The citation vectors of that name; see `models.Models.open`."""
+        """The citation vectors of that name.
+
+        Raises:
+            InputError: They are not here; or the file is not what it should be.
+            IndexDamagedError: The file is damaged.
+        """
         return self._models.open(name)
 
     def vectors(self) -> WordVectors:

@@ -1,4 +1,4 @@
-"""A small index of texts at hand, for trying things out."""
+"""A small index of a few texts in memory, for examples, tests and experiments."""
 
 import tempfile
 from collections.abc import Mapping

@@ -97,9 +97,9 @@ def findings_of(
 
     Example:
         >>> from allusion_es.local.memory import index_texts
-        >>> from allusion_es.retrieval.pipeline import Retriever
+        >>> from allusion_es.retrieval.pipeline import QueryOptions, Retriever
         >>> index = index_texts({"Ps.1.1": "Beatus vir", "Ps.1.2": "sed in lege"})
-        >>> retriever = Retriever(index, reranker=None, explain=True)
+        >>> retriever = Retriever(index, QueryOptions(reranker=None, explain=True))
         >>> answers = [retriever.answer("vir fortis")]
         >>> (finding,) = findings_of(answers, index, retriever.analyser, retriever.compared)
         >>> finding.matches[0].passage.id, finding.note

@@ -39,10 +39,10 @@ class Surroundings:
     def _row(self, passage: Passage) -> "_Row":
         key = (passage.book, "" if passage.book else passage.work)
         if key not in self._rows:
-            within = SearchFilter(books=frozenset({passage.book}))
+            search_filter = SearchFilter(books=frozenset({passage.book}))
             if not passage.book:
-                within = SearchFilter(works=frozenset({passage.work}))
-            found = self._index.passages(self._index.ids(within))
+                search_filter = SearchFilter(works=frozenset({passage.work}))
+            found = self._index.passages(self._index.ids(search_filter))
             self._rows[key] = _Row(each for each in found if each.book == passage.book)
         return self._rows[key]
 

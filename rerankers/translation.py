@@ -9,8 +9,8 @@ from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import check_range
 from allusion_es.language.citations.translations import Translations
+from allusion_es.retrieval.citation_models import TRANSLATIONS
 from allusion_es.retrieval.explanations import Parts, as_contributions
-from allusion_es.retrieval.models import TRANSLATIONS
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import (
     AnalysedQuery,

@@ -23,7 +23,7 @@ class CodedTexts:
     offsets: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """How many texts there are."""
+        """The number of texts."""
         return len(self.offsets) - 1
 
     def text(self, number: int) -> tuple[str, ...]:
@@ -39,10 +39,10 @@ class CodedTexts:
     def _places(self) -> dict[str, int]:
         return {word: place for place, word in enumerate(self.words)}
 
-    def find(self, asked: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which of the distinct words `asked` occur: their numbers, and their places in `words`."""
+    def find(self, searched: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The distinct words `searched` that occur: their numbers there, and places in `words`."""
         places = self._places
-        pairs = [(number, places[word]) for number, word in enumerate(asked) if word in places]
+        pairs = [(number, places[word]) for number, word in enumerate(searched) if word in places]
         both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
 
@@ -55,7 +55,7 @@ class CodedTexts:
 
     @cached_property
     def counts(self) -> "WordCounts":
-        """How often each word occurs in each text; counted once."""
+        """The frequency of each word in each text; counted once."""
         size = max(len(self.words), 1)
         owners = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         keys, counts = np.unique(owners * size + self.codes, return_counts=True)

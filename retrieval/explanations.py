@@ -1,4 +1,4 @@
-"""What each word adds to a first-stage score."""
+"""Explanations of first-stage scores: the contribution of each pair of words."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from allusion_es.retrieval.weighting import (
 )
 
 Parts = dict[tuple[str, str], float]
-"""What each pair of query word and passage word adds."""
+"""The contribution of each pair of query word and passage word."""
 
 
 def first_stage_contributions(
@@ -66,6 +66,7 @@ def as_contributions(parts: Parts) -> tuple[Contribution, ...]:
 
 
 def _scaled(parts: Parts, score: float) -> Parts:
+    """Contributions in the same proportions that sum to `score`."""
     total = sum(parts.values())
     return {pair: value * score / total for pair, value in parts.items()} if total else {}
 
@@ -73,25 +74,27 @@ def _scaled(parts: Parts, score: float) -> Parts:
 def _bm25(
     query: Sequence[str], passage: Sequence[str], field: Field, index: CandidateIndex
 ) -> Parts:
-    shared, asked, found = _shared(query, passage)
+    shared, in_query, in_passage = _shared(query, passage)
     known = index.statistics(field, shared)
     k1, b = index.settings.k1, index.settings.b
     lengths = lucene_lengths(np.array([len(passage)]))
     saturation = bm25_saturation(lengths, known.mean_length, k1, b)
     parts = {}
     for word, weight in zip(shared, lucene_idf(known.df, known.passages), strict=True):
-        frequency = np.array([found[word]], dtype=np.float32)
-        parts[word, word] = float(bm25(frequency, saturation, weight, k1, asked[word])[0])
+        frequency = np.array([in_passage[word]], dtype=np.float32)
+        parts[word, word] = float(bm25(frequency, saturation, weight, k1, in_query[word])[0])
     return parts
 
 
 def _tfidf(
     query: Sequence[str], passage: Sequence[str], field: Field, index: CandidateIndex
 ) -> Parts:
-    shared, asked, found = _shared(query, passage)
+    shared, in_query, in_passage = _shared(query, passage)
     known = index.statistics(field, shared)
-    weights = tfidf_query_weights(asked, shared, idf(known.df, known.passages))
-    return {(w, w): float(weight * found[w]) for w, weight in zip(shared, weights, strict=True)}
+    weights = tfidf_query_weights(in_query, shared, idf(known.df, known.passages))
+    return {
+        (w, w): float(weight * in_passage[w]) for w, weight in zip(shared, weights, strict=True)
+    }
 
 
 def _knn(
@@ -99,23 +102,26 @@ def _knn(
 ) -> Parts:
     if index.vectors is None:
         return {}
-    asked, found = Counter(query), Counter(passage)
-    left, right = index.vectors.vectors(list(asked)), index.vectors.vectors(list(found))
-    products = (left @ right.T).tolist()
+    in_query, in_passage = Counter(query), Counter(passage)
+    vectors = index.vectors.vectors
+    # The cosine of two sums is, but for their lengths, the sum of the products of all pairs.
+    products = (vectors(list(in_query)) @ vectors(list(in_passage)).T).tolist()
     return {
-        (one, other): products[row][column] * asked[one] * found[other]
-        for row, one in enumerate(asked)
-        for column, other in enumerate(found)
+        (one, other): products[row][column] * in_query[one] * in_passage[other]
+        for row, one in enumerate(in_query)
+        for column, other in enumerate(in_passage)
     }
 
 
 def _shared(
     query: Sequence[str], passage: Sequence[str]
 ) -> tuple[list[str], Counter[str], Counter[str]]:
-    asked, found = Counter(query), Counter(passage)
-    return sorted(asked.keys() & found.keys()), asked, found
+    """The words that both have, and how often each word occurs in the query and the passage."""
+    in_query, in_passage = Counter(query), Counter(passage)
+    return sorted(in_query.keys() & in_passage.keys()), in_query, in_passage
 
 
+# First stages that are missing here explain nothing; see `first_stage_contributions` for `fused`.
 _EXPLAIN: dict[str, Callable[[Sequence[str], Sequence[str], Field, CandidateIndex], Parts]] = {
     "bm25": _bm25,
     "tfidf": _tfidf,

@@ -1,24 +1,18 @@
-"""Several rankings made into one."""
+"""Fusion of several rankings by reciprocal rank, and the first stage `fused`, which uses it."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from allusion_es.retrieval.generators import (
-    MAX_WORDS,
-    citing_words,
-    searched_grams,
-    searched_words,
+    CitationSearch,
+    ExpansionSearch,
+    NgramSearch,
+    SearchGenerator,
+    words_around,
 )
-from allusion_es.retrieval.index import CandidateIndex, Capability, require_capability
-from allusion_es.retrieval.types import (
-    FIELDS,
-    AnalysedQuery,
-    Field,
-    Ranking,
-    SearchFilter,
-    SearchRequest,
-)
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Ranking, SearchRequest
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, as its authors chose it."""
@@ -57,126 +51,54 @@ def reciprocal_rank_fusion(
     )
 
 
-# Generators that weigh the words around a query too, and the first stage that fuses all.
-
-
-AROUND = 0.2
-"""How much a word around the query counts beside one of its own."""
-
 FUSION_K = 10
-"""The constant of reciprocal rank fusion here: high ranks count for more than usual."""
+"""The constant in `fused`, chosen on development links: high ranks count for more than usual."""
 
-_LEXICAL: tuple[str, ...] = ("token", "lemma", "ngrams")
-_KNOWN = ("token", "lemma", "expansion")
-_WEIGHTS = {"lexical": 1.0, "citations": 2.0, "expansion": 1.0}
-
-
-class Expansion:
-    """Sum of the weights of the query's lemmas in the passages' expansions.
-
-    A passage's expansion has the lemmas by which it is known to be cited, and those that its
-    citation vector likes. Lemmas around the query count a fifth.
-    """
-
-    one_field = True
-
-    def rank(
-        self,
-        queries: Sequence[AnalysedQuery],
-        index: CandidateIndex,
-        field: Field,
-        size: int,
-        within: SearchFilter,
-    ) -> list[Ranking]:
-        """See `CandidateGenerator.rank`; the field makes no difference.
-
-        Raises:
-            UsageError: The index was built without expansion.
-        """
-        require_capability("expansion", index.parts, index.name)
-        return index.search([_request("expansion", q, index, size, within) for q in queries])
+_CITATIONS_WEIGHT = 2.0
+"""How much citation vectors count beside words and expansion, chosen on development links."""
 
 
-class Fused:
+class FusedSearch(SearchGenerator):
     """All that is known of words and citations, fused by reciprocal rank.
 
-    First BM25 of tokens, of lemmas and of n-grams; then that list with citation vectors (which
-    count twice) and expansion. What the index does not have is left out. Words around the query
-    count a fifth, those of the query once. Where no word is known, nothing is found.
+    First BM25 of tokens, of lemmas and of n-grams are fused; then that list with citation vectors
+    (which count twice) and expansion. What the index does not have is left out. Words around the
+    query count a fifth, those of the query once. Where no word is known, nothing is found.
     """
 
     one_field = True
 
-    def rank(
-        self,
-        queries: Sequence[AnalysedQuery],
-        index: CandidateIndex,
-        field: Field,
-        size: int,
-        within: SearchFilter,
-    ) -> list[Ranking]:
-        """See `CandidateGenerator.rank`; the field makes no difference."""
-        kinds = _kinds(index)
-        requests = [
-            _request(kind, query, index, size, within) for query in queries for kind in kinds
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """A search for each list that the index can give; the field makes no difference."""
+        generators: list[SearchGenerator] = []
+        if "ngrams" in index.capabilities:
+            generators.append(NgramSearch())
+        # The vectors themselves are needed for the query, and may not be on this machine.
+        if "citations" in index.capabilities and index.citations is not None:
+            generators.append(CitationSearch())
+        if "expansion" in index.capabilities:
+            generators.append(ExpansionSearch())
+        return [
+            *(SearchRequest("bm25", f, words=words_around(query, index, f)) for f in FIELDS),
+            *(r for generator in generators for r in generator.requests(query, index, "lemma")),
         ]
-        rankings = iter(index.search(requests))
-        return [_fused({kind: next(rankings) for kind in kinds}, size) for _ in queries]
 
-
-def words_around(query: AnalysedQuery, index: CandidateIndex, field: Field) -> dict[str, float]:
-    """The distinct words of a query, each of weight 1, and those around it, of weight `AROUND`.
-
-    At most `MAX_WORDS`; those around it fall away first.
-    """
-    own = searched_words(query.words(field), index, field)
-    weights = dict.fromkeys(own, 1.0)
-    if query.window is not None:
-        around = query.window.tokens if field == "token" else query.window.lemmas
-        for word in dict.fromkeys(around):
-            if len(weights) < MAX_WORDS:
-                weights.setdefault(word, AROUND)
-    return weights
-
-
-def _kinds(index: CandidateIndex) -> list[str]:
-    """What is searched for, in a fixed order."""
-    kinds: list[str] = list(FIELDS)
-    parts: tuple[Capability, ...] = ("ngrams", "citations", "expansion")
-    kinds += [part for part in parts if part in index.parts]
-    if "citations" in kinds and index.citations is None:
-        kinds.remove("citations")
-    return kinds
-
-
-def _request(
-    kind: str, query: AnalysedQuery, index: CandidateIndex, size: int, within: SearchFilter
-) -> SearchRequest:
-    if kind == "citations":
-        assert index.citations is not None
-        vector = index.citations.query_vector(*citing_words(query))
-        return SearchRequest("citations", "lemma", size, vector=vector, within=within)
-    if kind == "ngrams":
-        # Those of the words around the query bring little and cost much.
-        grams = searched_grams(query.words("token"))
-        return SearchRequest("ngrams", "token", size, words=grams, within=within)
-    if kind == "expansion":
-        words = words_around(query, index, "lemma")
-        return SearchRequest("expansion", "lemma", size, words=words, within=within)
-    field: Field = "token" if kind == "token" else "lemma"
-    words = words_around(query, index, field)
-    return SearchRequest("bm25", field, size, words=words, within=within)
-
-
-def _fused(rankings: dict[str, Ranking], size: int) -> Ranking:
-    if not any(len(rankings[kind]) for kind in _KNOWN if kind in rankings):
-        # Vectors and letters are like some passage's whatever was typed.
-        return Ranking.empty()
-    lexical = _fuse((rankings[kind] for kind in _LEXICAL if kind in rankings), size)
-    lists = {"lexical": lexical, **{k: r for k, r in rankings.items() if k in _WEIGHTS}}
-    if len(lists) == 1:
-        return lexical
-    return _fuse(lists.values(), size, [_WEIGHTS[kind] for kind in lists])
+    def fuse(
+        self, requests: Sequence[SearchRequest], rankings: Sequence[Ranking], size: int
+    ) -> Ranking:
+        """The fused ranking; empty if neither the passages nor their expansions have a word."""
+        answers = [(r.kind, ranking) for r, ranking in zip(requests, rankings, strict=True)]
+        # Vectors and n-grams are like those of some passage whatever was typed.
+        if not any(len(ranking) for kind, ranking in answers if kind in ("bm25", "expansion")):
+            return Ranking.empty()
+        words = _fuse((ranking for kind, ranking in answers if kind in ("bm25", "ngrams")), size)
+        learned = {kind: ranking for kind, ranking in answers if kind in ("citations", "expansion")}
+        if not learned:
+            return words
+        weights = [_CITATIONS_WEIGHT if kind == "citations" else 1.0 for kind in learned]
+        return _fuse([words, *learned.values()], size, [1.0, *weights])
 
 
 def _fuse(

@@ -1,4 +1,4 @@
-"""What a candidate index is, in this process or on a server."""
+"""The candidate index: its protocol, its settings and its capabilities, local or on a server."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -13,14 +13,12 @@ from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.types import Field, Ranking, SearchFilter, SearchRequest, TermStatistics
 
-# Names of indexes: the same rules on disk and on a server.
-
-
+# The same rules on disk and on a server, whose own rules for names are the strictest.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 
 
 def check_name(name: str) -> str:
-    """`name` itself, if it can name an index.
+    """The name itself, if an index can have it.
 
     Raises:
         UsageError: It has other characters than lower-case letters, digits, - and _, begins
@@ -38,11 +36,8 @@ def check_name(name: str) -> str:
     return name
 
 
-# What an index may have or not, and what to say where it is needed and is not there.
-
-
 Capability = Literal["knn", "citations", "ngrams", "expansion", "parallels"]
-"""Fields for kinds of searches, and groups of parallel passages."""
+"""A kind of search that an index may be built without; or groups of parallel passages."""
 
 _MISSING = {
     "knn": "no word vectors; rebuild it without --no-vectors",
@@ -52,16 +47,16 @@ _MISSING = {
 }
 
 
-def require_capability(kind: str, parts: Collection[Capability], name: str) -> None:
-    """Refuse a kind of search that an index has no field for.
+def require_capability(kind: str, capabilities: Collection[Capability], name: str) -> None:
+    """Refuse a kind of search that an index was built without.
 
     Args:
-        kind: The kind, see `SearchRequest`.
-        parts: What the index has.
-        name: Its name.
+        kind: The kind, as in `SearchRequest.kind`; every index has `bm25` and `tfidf`.
+        capabilities: Those of the index.
+        name: The index's name.
 
     Raises:
-        UsageError: It has no such field; the message says how to rebuild it.
+        UsageError: The index lacks the capability; the message says how to rebuild it.
 
     Example:
         >>> require_capability("bm25", (), "vulgate")
@@ -71,11 +66,12 @@ def require_capability(kind: str, parts: Collection[Capability], name: str) -> N
         allusion_es.core.errors.UsageError: index 'vulgate' has no n-grams; rebuild it with \
 'allusion-es index'
     """
-    if kind in _MISSING and kind not in parts:
+    if kind in _MISSING and kind not in capabilities:
         raise UsageError(f"index {name!r} has {_MISSING[kind]}")
 
 
-_LARGEST_K1 = 100.0
+MAX_K1 = 100
+"""Far above any that is used (1.2 to 2); an infinite one would make scores that are no numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +110,7 @@ class IndexSettings:
         settings = IndexSettings(analysis, **rest)
         if not isinstance(settings.vectors, str) or not isinstance(settings.citations, str):
             raise TypeError("names must be text")
-        if not (0 < settings.k1 <= _LARGEST_K1 and 0 <= settings.b <= 1):
+        if not (0 < settings.k1 <= MAX_K1 and 0 <= settings.b <= 1):
             raise ValueError("k1 or b")
         return settings
 
@@ -132,7 +128,7 @@ class CandidateIndex(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Another one for each content: what is kept of an index goes by it."""
+        """Differs wherever the content differs; results that are kept of an index go by it."""
         ...
 
     @property
@@ -141,8 +137,8 @@ class CandidateIndex(Protocol):
         ...
 
     @property
-    def parts(self) -> frozenset[Capability]:
-        """What it has of all that an index may have or not."""
+    def capabilities(self) -> frozenset[Capability]:
+        """The kinds of searches that it was built for, and whether it knows parallels."""
         ...
 
     @property
@@ -168,12 +164,12 @@ class CandidateIndex(Protocol):
         """How many passages it holds."""
         ...
 
-    def ids(self, within: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
-        """Ids of all passages, or of those within some books, sorted."""
+    def ids(self, search_filter: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """Ids of the passages that the filter lets pass, sorted; all by default."""
         ...
 
     def books(self) -> frozenset[str]:
-        """OSIS codes of the books that its passages are of; none outside the Bible."""
+        """OSIS codes of its passages' books; empty where none is of the Bible."""
         ...
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
@@ -203,7 +199,7 @@ class CandidateIndex(Protocol):
     def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
         """For each passage the ids of those that say nearly the same, in their order.
 
-        At most `parallels.MOST`, and none where the index does not know.
+        At most `parallels.MOST`, and none where the index lacks that capability.
 
         Raises:
             VerseError: An id is not in the index; the message names it.

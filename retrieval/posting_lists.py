@@ -1,4 +1,4 @@
-"""From what each passage has to where each word is, for more than fits into memory."""
+"""Posting lists, built from the words of passages on disk, for more than fits into memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,17 +10,20 @@ from allusion_es.core.arrays import Array
 from allusion_es.core.temporary_files import SpilledArray, TemporaryFiles
 
 _TOGETHER = 1_000_000
+"""Entries of a block: 50 MB while they are sorted."""
+
 _MOST_SMALL = 1 << 16
+"""Places of as many passages fit into two bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where each of n words is.
+    """The posting lists of n words.
 
     Attributes:
         offsets: Word i has the entries `offsets[i]:offsets[i + 1]`; shape (n + 1,).
         passages: Places of passages, ascending for each word, in as few bytes as hold them.
-        values: What belongs to each entry.
+        values: The value of each entry, such as how often the passage has the word.
     """
 
     offsets: NDArray[np.int64]
@@ -29,7 +32,7 @@ class Postings:
 
 
 class PostingListBuilder:
-    """Takes the words of passages and gives the passages of words.
+    """Turns entries by passage into entries by word.
 
     Entries are gathered in blocks, each sorted by word and kept in a file, and merged range by
     range of words, so that memory holds no more than a block.
@@ -38,15 +41,15 @@ class PostingListBuilder:
         files: Where the blocks lie.
         words: How many words there are.
         kind: The type of the entries' values.
-        together: Entries of a block; by default some that take 50 MB while they are sorted.
+        together: Entries of a block, by default `_TOGETHER`.
 
     Example:
         >>> import tempfile
         >>> from pathlib import Path
         >>> with TemporaryFiles(Path(tempfile.gettempdir())) as files:
-        ...     inversion = PostingListBuilder(files, 3, np.int32)
-        ...     inversion.add(np.array([2, 1]), np.array([2, 0, 2]), np.array([1, 5, 1]))
-        ...     found = inversion.postings()
+        ...     builder = PostingListBuilder(files, 3, np.int32)
+        ...     builder.add(np.array([2, 1]), np.array([2, 0, 2]), np.array([1, 5, 1]))
+        ...     found = builder.postings()
         ...     found.offsets.tolist(), found.passages.mapped().tolist()
         ([0, 1, 1, 3], [0, 0, 1])
     """
@@ -108,11 +111,12 @@ class PostingListBuilder:
         return Postings(offsets, passages, values)
 
     def _sort(self) -> None:
-        """Make a block of what is waiting."""
+        """Sort the waiting entries by word and write them as a block."""
         if not self._waiting:
             return
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array  # takes long to import
 
+        # From rows of passages to columns of words is the sorting, in one fast step.
         lengths, words, values = (np.concatenate(each) for each in zip(*self._waiting, strict=True))
         ends = np.concatenate(([0], np.cumsum(lengths)))
         shape = (len(lengths), self._words)
@@ -124,7 +128,7 @@ class PostingListBuilder:
         self._waiting, self._entries = [], 0
 
     def _ranges(self, offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """First and end of words that have no more entries than a block together, or are one."""
+        """First and end of ranges of words that have no more entries than a block, or are one."""
         first = 0
         while first < self._words:
             most = int(offsets[first]) + self._together

@@ -27,10 +27,10 @@ def scan_key(source: SourceText, options: ScanOptions, fingerprint: str) -> str:
         options: What is looked for.
         fingerprint: That of the index.
     """
-    within = options.within
+    search_filter = options.search_filter
     chosen = [
         options.threshold, options.precision, options.fast, options.top,
-        sorted(within.books), sorted(within.testaments), sorted(within.works),
+        sorted(search_filter.books), sorted(search_filter.testaments), sorted(search_filter.works),
     ]  # fmt: skip
     text = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
     what = json.dumps([code_hash(*_PARTS), calibration_hash(), text, chosen, fingerprint])

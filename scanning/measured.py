@@ -102,7 +102,7 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
         return (
             "not calibrated for these citation vectors, only for those that come with the program"
         )
-    if options.within != SearchFilter():
+    if options.search_filter != SearchFilter():
         return "not calibrated for a part of the collection, only for the whole"
     if options.top != MOST:
         return f"not calibrated for {options.top} passages a finding, only for {MOST}"

@@ -30,7 +30,7 @@ class ScanOptions:
         precision: Instead: the threshold at which this precision was measured; or None.
         fast: Look only at what is clear, several times as fast.
         top: How many passages a finding names, with its alternatives.
-        within: Which passages may be found.
+        search_filter: Which passages may be found.
 
     Raises:
         UsageError: A number is out of its range, or both thresholds are given.
@@ -40,7 +40,7 @@ class ScanOptions:
     precision: float | None = None
     fast: bool = False
     top: int = MOST
-    within: SearchFilter = field(default_factory=SearchFilter)
+    search_filter: SearchFilter = field(default_factory=SearchFilter)
 
     def __post_init__(self) -> None:
         """Check the numbers."""

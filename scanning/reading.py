@@ -46,7 +46,7 @@ def windows(words: int, size: int = WINDOW, step: int = STEP) -> Iterator[tuple[
 def candidates(
     index: CandidateIndex,
     analysis: Analysis,
-    within: SearchFilter,
+    search_filter: SearchFilter,
     citations: CitationVectors | None,
     *,
     fast: bool = False,
@@ -56,7 +56,7 @@ def candidates(
     Args:
         index: Where to look.
         analysis: The words of the text.
-        within: Which passages may be proposed.
+        search_filter: Which passages may be proposed.
         citations: What gives windows vectors; without them only lemmas propose.
         fast: Windows do not overlap.
     """
@@ -65,12 +65,14 @@ def candidates(
     requests = []
     for start, end in found:
         words = searched_words(analysis.lemmas[start:end], index, "lemma")
-        requests.append(SearchRequest("bm25", "lemma", EACH, words=words, within=within))
+        requests.append(
+            SearchRequest("bm25", "lemma", EACH, words=words, search_filter=search_filter)
+        )
     if citations is not None:
         words_of = list(zip(analysis.tokens, analysis.lemmas, strict=True))
         vectors = citations.text_vectors([words_of[start:end] for start, end in found])
         requests += [
-            SearchRequest("citations", "lemma", EACH, vector=vector, within=within)
+            SearchRequest("citations", "lemma", EACH, vector=vector, search_filter=search_filter)
             for vector in vectors
             if vector.any()
         ]
@@ -116,7 +118,7 @@ class Reading:
 def read(
     index: CandidateIndex,
     analysis: Analysis,
-    within: SearchFilter,
+    search_filter: SearchFilter,
     citations: CitationVectors | None,
     *,
     fast: bool = False,
@@ -126,11 +128,11 @@ def read(
     Args:
         index: The passages.
         analysis: The words of the text, analysed as the index was.
-        within: Which passages may be found.
+        search_filter: Which passages may be found.
         citations: What gives words and texts vectors; without them words are equal or not.
         fast: Look less often, and only at what is clear.
     """
-    texts = read_texts(index, candidates(index, analysis, within, citations, fast=fast))
+    texts = read_texts(index, candidates(index, analysis, search_filter, citations, fast=fast))
     known = index.statistics("lemma", analysis.lemmas)
     # A word that the passages lack is as rare as one that a single passage has.
     weights = idf(np.maximum(known.df, 1), known.passages)

@@ -140,7 +140,11 @@ class BlockScanner:
         if not analysis.tokens:
             return []
         reading = read(
-            self._index, analysis, self._options.within, self._citations, fast=self._options.fast
+            self._index,
+            analysis,
+            self._options.search_filter,
+            self._citations,
+            fast=self._options.fast,
         )
         odds = self.model.log_odds(reading.features)
         probabilities = self.model.probabilities(reading.features)

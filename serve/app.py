@@ -23,7 +23,7 @@ from allusion_es.core.errors import AllusionError, PluginError
 from allusion_es.core.plugins import load_plugin, parameters_of, plugins
 from allusion_es.reports.page import filled, findings_part, page_script, page_style
 from allusion_es.retrieval import generators, reranking
-from allusion_es.retrieval.defaults import STAGES
+from allusion_es.retrieval.options import STAGES
 from allusion_es.scanning.model import MODELS, calibration
 from allusion_es.serve.downloads import download
 from allusion_es.serve.index_pool import IndexPool, IndexSource, index_details

@@ -5,13 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.characters import lone_surrogate
-from allusion_es.retrieval.defaults import (
-    CANDIDATES,
-    FIELD_CHOICES,
-    FIRST_STAGE,
-    RERANKER,
-    search_filter_of,
-)
+from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
+from allusion_es.retrieval.options import FIELD_CHOICES, search_filter_of
 from allusion_es.retrieval.types import Query, SearchFilter
 from allusion_es.web.guard import RefusedError
 
@@ -47,12 +42,12 @@ class Where:
 
     Attributes:
         index: Name of the index.
-        within: Which passages may be found.
+        search_filter: Which passages may be found.
         view: `lines` for the command line's objects, `report` for those of the page.
     """
 
     index: str
-    within: SearchFilter
+    search_filter: SearchFilter
     view: str
 
 
@@ -134,7 +129,8 @@ def read_scan_request(record: Mapping[str, Any], index: str) -> ScanRequest:
     """What a request to `scan` asks for; raises as `read_query_request` does.
 
     Example:
-        >>> read_scan_request({"text": "vinea mea", "books": ["Isaias"]}, "vulgate").where.within.books
+        >>> request = read_scan_request({"text": "vinea mea", "books": ["Isaias"]}, "vulgate")
+        >>> request.where.search_filter.books
         frozenset({'Isa'})
     """
     fields = _RequestFields(record, (*_PLACE, *_SCAN))
@@ -197,8 +193,10 @@ def _where(fields: _RequestFields, index: str) -> Where:
     view = fields.text("view", "lines")
     if view not in ("lines", "report"):
         raise RefusedError(422, "field 'view' must be lines or report")
-    within = search_filter_of(*(fields.names(name) for name in ("books", "testaments", "works")))
-    return Where(fields.text("index", index), within, view)
+    search_filter = search_filter_of(
+        *(fields.names(name) for name in ("books", "testaments", "works"))
+    )
+    return Where(fields.text("index", index), search_filter, view)
 
 
 def _queries(fields: _RequestFields) -> tuple[Query, ...]:

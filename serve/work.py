@@ -9,10 +9,10 @@ from allusion_es.corpora.source import SourceText
 from allusion_es.reports.answers import answer_json, answer_tsv, findings_of
 from allusion_es.reports.finding import ReportMeta
 from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
-from allusion_es.retrieval.defaults import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import text_doubt
-from allusion_es.retrieval.pipeline import Answer, Retriever, index_analyser
+from allusion_es.retrieval.options import FIELD_CHOICES, generators_of
+from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever, index_analyser
 from allusion_es.scanning.measured import unmeasured
 from allusion_es.scanning.model import ScanOptions
 from allusion_es.scanning.scanner import Scanner, cut, seamless
@@ -56,7 +56,9 @@ def scan_text(
 
 def scan_options(asked: ScanRequest) -> ScanOptions:
     """The options of the scan that is asked for."""
-    return ScanOptions(threshold=asked.threshold, fast=asked.fast, within=asked.where.within)
+    return ScanOptions(
+        threshold=asked.threshold, fast=asked.fast, search_filter=asked.where.search_filter
+    )
 
 
 def query_work(asked: QueryRequest) -> Work:
@@ -66,15 +68,17 @@ def query_work(asked: QueryRequest) -> Work:
         reranker = None if asked.rerank == "none" else asked.rerank
         retriever = Retriever(
             index,
-            generators=generators_of(asked.first_stage),
-            fields=FIELD_CHOICES[asked.field],
-            candidates=min(asked.candidates, index.max_candidates),
-            reranker=reranker,
-            top=asked.top,
-            within=asked.where.within,
-            explain=True,
-            settings=asked.settings,
-            grouped=asked.group,
+            QueryOptions(
+                generators=generators_of(asked.first_stage),
+                fields=FIELD_CHOICES[asked.field],
+                candidates=min(asked.candidates, index.max_candidates),
+                reranker=reranker,
+                top=asked.top,
+                search_filter=asked.where.search_filter,
+                explain=True,
+                settings=asked.settings,
+                grouped=asked.group,
+            ),
         )
         method = f"{asked.first_stage}.{asked.field}.{asked.rerank}"
         job.meta = ReportMeta(f"Allusions to {index.name}", f"Method {method}, index {index.name}")

@@ -28,7 +28,7 @@ from allusion_es.rerankers.trial import (
 )
 from allusion_es.retrieval import generators
 from allusion_es.retrieval.analysed import analyse_query
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.reranking import (
     GROUP,
     UNDEFINED,
@@ -221,7 +221,9 @@ def test_every_feature_of_a_scan_is_finite(words: list[str], data: st.DataObject
 @pytest.mark.parametrize("reranker", [None, "learned", "soft-cosine", "wmd", "lsi"])
 @pytest.mark.parametrize("text", ["h", "h.", "H h 3", "β", "†", "12", "\u0301", "gustate h rex"])
 def test_odd_queries_are_answered(reranker: str | None, text: str) -> None:
-    retriever = Retriever(INDEX[True], generators=("fused",), reranker=reranker, explain=True)
+    retriever = Retriever(
+        INDEX[True], QueryOptions(generators=("fused",), reranker=reranker, explain=True)
+    )
     for hit in retriever.answer(text).hits:
         if reranker is None:  # BM25 stands for all of a fused first stage, where it has a part
             parts = [part.contribution for part in hit.contributions or ()]
@@ -277,7 +279,9 @@ def test_lsi_of_many_texts_in_which_no_word_has_weight() -> None:
 
 def test_the_abbreviation_of_the_issue(vulgate_index: LocalIndex, tmp_path: Path) -> None:
     """`h` made every score of its query NaN."""
-    retriever = Retriever(vulgate_index, generators=("fused",), reranker="learned", top=1)
+    retriever = Retriever(
+        vulgate_index, QueryOptions(generators=("fused",), reranker="learned", top=1)
+    )
     for text in ("gustate et videte h quoniam suavis", "gustate et videte h. quoniam suavis"):
         (hit,) = retriever.answer(text).hits
         assert hit.id == "Ps.33.9"

@@ -34,9 +34,9 @@ from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.citation_cosine import CitationCosine
 from allusion_es.rerankers.trial import trial
 from allusion_es.retrieval.byte_vectors import ByteVectors
-from allusion_es.retrieval.generators import Citations
-from allusion_es.retrieval.models import Models
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.citation_models import CitationModels
+from allusion_es.retrieval.generators import CitationSearch
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query, SearchFilter
 
 TEXTS = {
@@ -63,7 +63,7 @@ def index(model: CitationVectors) -> LocalIndex:
 def _kept(model: CitationVectors, index: LocalIndex) -> None:
     """For tests with made-up examples, which are not given fixtures of a module."""
     KEPT.append(model)
-    RETRIEVER.append(Retriever(index, reranker="citation-cosine", explain=True))
+    RETRIEVER.append(Retriever(index, QueryOptions(reranker="citation-cosine", explain=True)))
 
 
 KEPT: list[CitationVectors] = []
@@ -155,7 +155,7 @@ def test_another_analysis_is_refused(model: CitationVectors) -> None:
 
 
 def test_models_are_found_by_name(tmp_path: Path, model: CitationVectors) -> None:
-    models = Models(tmp_path)
+    models = CitationModels(tmp_path)
     with pytest.raises(InputError, match=f"citation vectors '{model.name}', which are not in"):
         models.open(model.name)
     models.folder.mkdir()
@@ -178,7 +178,7 @@ def test_pruning_keeps_the_rows_that_are_used_most() -> None:
 
 
 def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationVectors) -> None:
-    retriever = Retriever(index, generators=["citations"], reranker=None, top=100)
+    retriever = Retriever(index, QueryOptions(generators=["citations"], reranker=None, top=100))
     query = Query("secretummare bonum", before="est", after="rex et")
     answer = retriever.answer(query)
     texts = [
@@ -201,7 +201,10 @@ def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationV
 
 
 def test_nothing_known_finds_nothing(index: LocalIndex) -> None:
-    assert Retriever(index, generators=["citations"], reranker=None).answer("12 ??").hits == ()
+    assert (
+        Retriever(index, QueryOptions(generators=["citations"], reranker=None)).answer("12 ??").hits
+        == ()
+    )
 
 
 @given(
@@ -220,19 +223,22 @@ def test_contributions_sum_to_the_score(own: list[str], before: list[str]) -> No
 
 def test_context_can_be_left_out(index: LocalIndex) -> None:
     alone = {"citation-cosine": {"context": "0"}}
-    first = Retriever(index, reranker="citation-cosine", settings=alone, candidates=100)
+    first = Retriever(
+        index, QueryOptions(reranker="citation-cosine", settings=alone, candidates=100)
+    )
     query = Query("rex magnum", before="secretumnox")
     bare = [hit.score for hit in first.answer(Query("rex magnum")).hits]
     assert [hit.score for hit in first.answer(query).hits] == bare
-    second = Retriever(index, reranker="citation-cosine", candidates=100)
+    second = Retriever(index, QueryOptions(reranker="citation-cosine", candidates=100))
     assert [hit.score for hit in second.answer(query).hits] != bare
 
 
 def test_without_citation_vectors_all_else_works() -> None:
     plain = index_texts(TEXTS)
     assert plain.citations is None
-    assert Retriever(plain, reranker=None).answer("rex").hits
+    answer = Retriever(plain, QueryOptions(reranker=None)).answer("rex")
+    assert answer.hits
     with pytest.raises(UsageError, match="no citation vectors, which citations needs"):
-        Citations().rank([], plain, "lemma", 10, SearchFilter())
+        CitationSearch().rank([answer.query], plain, "lemma", 10, SearchFilter())
     with pytest.raises(UsageError, match="no citation vectors, which citation-cosine needs"):
         trial(CitationCosine(), "rex", ["rex"])

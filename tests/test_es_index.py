@@ -52,9 +52,11 @@ TEXTS = [
 ]
 
 
-def words(server: Server, *asked: str, within: SearchFilter = ANYWHERE) -> tuple[str, ...]:
+def words(server: Server, *asked: str, search_filter: SearchFilter = ANYWHERE) -> tuple[str, ...]:
     """Ids that BM25 finds for some tokens in the index `little`."""
-    request = SearchRequest("bm25", "token", 10, dict.fromkeys(asked, 1), within=within)
+    request = SearchRequest(
+        "bm25", "token", 10, dict.fromkeys(asked, 1), search_filter=search_filter
+    )
     return open_index(server, "little").search([request])[0].ids
 
 
@@ -133,16 +135,16 @@ def test_statistics_are_asked_for_once(
 
 def test_filters(server: Server, index: ElasticsearchIndex) -> None:
     ask = ("in", "deus", "gustate")
-    assert words(server, *ask, within=SearchFilter(books=frozenset({"Gen"}))) == ("Gen.1.1",)
-    assert set(words(server, *ask, within=SearchFilter(testaments=frozenset({"nt"})))) == {
+    assert words(server, *ask, search_filter=SearchFilter(books=frozenset({"Gen"}))) == ("Gen.1.1",)
+    assert set(words(server, *ask, search_filter=SearchFilter(testaments=frozenset({"nt"})))) == {
         "John.1.1",
         "John.1.2",
     }
-    assert words(server, *ask, within=SearchFilter(works=frozenset({"V"}))) == ("Gen.1.1",)
+    assert words(server, *ask, search_filter=SearchFilter(works=frozenset({"V"}))) == ("Gen.1.1",)
     both = SearchFilter(books=frozenset({"Gen", "Ps"}), testaments=frozenset({"ot"}))
-    assert set(words(server, *ask, within=both)) == {"Gen.1.1", "Ps.33.9"}
-    assert words(server, *ask, within=SearchFilter(books=frozenset({"Apc"}))) == ()
-    request = SearchRequest("tfidf", "token", 9, {"deus": 1}, within=both)
+    assert set(words(server, *ask, search_filter=both)) == {"Gen.1.1", "Ps.33.9"}
+    assert words(server, *ask, search_filter=SearchFilter(books=frozenset({"Apc"}))) == ()
+    request = SearchRequest("tfidf", "token", 9, {"deus": 1}, search_filter=both)
     assert index.search([request])[0].ids == ("Gen.1.1",)
     assert index.ids(both) == ("Gen.1.1", "Gen.1.2", "Ps.33.9")
     assert index.ids(SearchFilter(books=frozenset({"Apc"}))) == ()
@@ -199,8 +201,10 @@ def test_nearest_neighbours(server: Server, knn: Literal["flat", "hnsw"]) -> Non
     (ranking,) = index.search([SearchRequest("knn", "token", 10, vector=vector)])
     assert ranking.ids == ("x", "z", "xy", "minus")
     assert ranking.scores == pytest.approx([1, 0.6, 5**-0.5, -1], abs=1e-6)
-    within = SearchFilter(books=frozenset({"Ps"}))
-    (ranking,) = index.search([SearchRequest("knn", "token", 1, vector=vector, within=within)])
+    search_filter = SearchFilter(books=frozenset({"Ps"}))
+    (ranking,) = index.search(
+        [SearchRequest("knn", "token", 1, vector=vector, search_filter=search_filter)]
+    )
     assert ranking.ids == ("z",)
     zeros = SearchRequest("knn", "token", 1, vector=np.zeros(2, dtype=np.float32))
     assert len(index.search([zeros])[0]) == 0

@@ -20,7 +20,7 @@ from allusion_es.learning.train import CitationTraining, train
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query, SearchFilter, SearchRequest
 
 TEXTS = {f"X.{number}": f"{name} est magnum et bonum" for number, name in enumerate(NAMES)}
@@ -66,14 +66,15 @@ def test_given_found_and_taken_back(server: Server, model: CitationVectors) -> N
     (there,), (expected,) = given.search([request]), here.search([request])
     assert there.ids == expected.ids  # the empty passage has no vector
     assert there.scores == pytest.approx(expected.scores, abs=1e-6)
-    some = replace(request, within=SearchFilter(books=frozenset("X")))
+    some = replace(request, search_filter=SearchFilter(books=frozenset("X")))
     assert set(given.search([some])[0].ids) == {f"X.{n}" for n in range(1, len(NAMES), 2)}
     asked = Query("secretummare est", before="rex")
     one, other = (
         [
             (hit.id, round(hit.score, 6))
             for hit in Retriever(
-                index, generators=["citations"], reranker="citation-cosine", candidates=20
+                index,
+                QueryOptions(generators=["citations"], reranker="citation-cosine", candidates=20),
             )
             .answer(asked)
             .hits

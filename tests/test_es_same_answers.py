@@ -18,7 +18,7 @@ from allusion_es.language.latin.analysis import Analysis
 from allusion_es.language.vectors.types import mean_vector
 from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import AnalysedPassage
-from allusion_es.retrieval.fusion import Fused
+from allusion_es.retrieval.fusion import FusedSearch
 from allusion_es.retrieval.generators import searched_grams
 from allusion_es.retrieval.types import (
     FIELDS,
@@ -195,7 +195,7 @@ def test_the_fused_first_stage(
     """Ranks are fused, so that a tie that falls out otherwise moves what is near."""
     asked = [AnalysedQuery(Query("q"), query, query) for query in queries[:60]]
     there, here = (
-        Fused().rank(asked, index, "lemma", TOP, SearchFilter())
+        FusedSearch().rank(asked, index, "lemma", TOP, SearchFilter())
         for index in (remote, vulgate_index)
     )
     same = [
@@ -207,17 +207,17 @@ def test_the_fused_first_stage(
 
 
 @pytest.mark.parametrize(
-    "within",
+    "search_filter",
     [SearchFilter(books=frozenset({"Ps", "Eph"})), SearchFilter(testaments=frozenset({"nt"}))],
 )
 def test_parts_of_the_bible(
     remote: ElasticsearchIndex,
     vulgate_index: LocalIndex,
     queries: list[Analysis],
-    within: SearchFilter,
+    search_filter: SearchFilter,
 ) -> None:
     requests = [
-        SearchRequest("tfidf", "lemma", TOP, Counter(query.lemmas), within=within)
+        SearchRequest("tfidf", "lemma", TOP, Counter(query.lemmas), search_filter=search_filter)
         for query in queries[:40]
     ]
     for there, here in _both(remote, vulgate_index, requests):
@@ -276,7 +276,8 @@ def _both(
 ) -> Iterator[tuple[Ranking, Ranking]]:
     """Rankings of both indexes; those of the local one go on for another hundred passages."""
     more = [
-        SearchRequest(r.kind, r.field, r.size + 100, r.words, r.vector, r.within) for r in requests
+        SearchRequest(r.kind, r.field, r.size + 100, r.words, r.vector, r.search_filter)
+        for r in requests
     ]
     return zip(remote.search(requests), local.search(more), strict=True)
 
@@ -302,8 +303,8 @@ def _words(query: Analysis, field: Field) -> tuple[str, ...]:
 
 def test_the_same_ids(remote: ElasticsearchIndex, vulgate_index: LocalIndex) -> None:
     assert remote.ids() == vulgate_index.ids()
-    within = SearchFilter(testaments=frozenset({"nt"}), books=frozenset({"Matt", "Gen"}))
-    assert remote.ids(within) == vulgate_index.ids(within)
+    search_filter = SearchFilter(testaments=frozenset({"nt"}), books=frozenset({"Matt", "Gen"}))
+    assert remote.ids(search_filter) == vulgate_index.ids(search_filter)
 
 
 def test_figures_of_the_vulgate_hold_for_it_on_a_server(remote: ElasticsearchIndex) -> None:

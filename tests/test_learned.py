@@ -18,7 +18,7 @@ from allusion_es.rerankers._shared.spelling import Spelling
 from allusion_es.rerankers.learned import Learned, read_model, write_model
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
 from allusion_es.retrieval.coded_texts import code_texts
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.reranking import Candidates
 from allusion_es.retrieval.types import (
     AnalysedQuery,
@@ -184,7 +184,7 @@ def test_the_shipped_model_has_the_features_of_this_program() -> None:
 def test_the_paper_s_example_is_found_and_explained(vulgate_index: LocalIndex) -> None:
     asked = Query("sed dilectio illa supereminet omni scientiae")
     retriever = Retriever(
-        vulgate_index, fields=("token", "lemma"), reranker="learned", explain=True
+        vulgate_index, QueryOptions(fields=("token", "lemma"), reranker="learned", explain=True)
     )
     hits = retriever.answer(asked).hits
     assert "Eph.3.19" in [hit.id for hit in hits]

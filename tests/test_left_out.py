@@ -37,8 +37,7 @@ from allusion_es.reports.answers import answer_json
 from allusion_es.retrieval import pipeline
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.ranker import Ranker
+from allusion_es.retrieval.pipeline import QueryOptions, Ranker, Retriever
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.traces import Trace, Tracer
 from allusion_es.retrieval.types import (
@@ -90,7 +89,10 @@ def is_bad(query: Query) -> bool:
 
 def faulty(index: LocalIndex, grouped: bool = False) -> Retriever:
     return Retriever(
-        index, generators=("faulty-stage",), reranker="faulty", explain=True, grouped=grouped
+        index,
+        QueryOptions(
+            generators=("faulty-stage",), reranker="faulty", explain=True, grouped=grouped
+        ),
     )
 
 
@@ -145,19 +147,25 @@ def test_a_server_that_is_gone_is_raised_at_once(
 
     monkeypatch.setattr(LocalIndex, "search", gone)
     with pytest.raises(ServerUnavailableError):
-        list(Retriever(index, reranker=None).answers([Query("deus", "1"), Query("lux", "2")]))
+        list(
+            Retriever(index, QueryOptions(reranker=None)).answers(
+                [Query("deus", "1"), Query("lux", "2")]
+            )
+        )
 
 
 def test_a_plug_in_that_does_not_start_is_one_line(index: LocalIndex) -> None:
     said = r"plug-in 'unstartable' cannot be started \(OSError: no licence\)"
     with pytest.raises(PluginError, match=said):
-        Retriever(index, reranker="unstartable")
+        Retriever(index, QueryOptions(reranker="unstartable"))
     with pytest.raises(PluginError, match=said):
-        Retriever(index, generators=("unstartable",), reranker=None)
+        Retriever(index, QueryOptions(generators=("unstartable",), reranker=None))
 
 
 def test_notes_that_fail_cost_no_answer(index: LocalIndex) -> None:
-    retriever = Retriever(index, reranker="faulty", settings={"faulty": {"even_notes": "true"}})
+    retriever = Retriever(
+        index, QueryOptions(reranker="faulty", settings={"faulty": {"even_notes": "true"}})
+    )
     assert retriever.answer("dominus").hits
     (note,) = retriever.notes
     assert "reranker's notes failed (KeyError" in note
@@ -181,7 +189,7 @@ def broken_words(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("is_list", [True, False])
 def test_words_that_cannot_be_analysed_cost_one_query(index: LocalIndex, is_list: bool) -> None:
     asked = [Query("fractum", "1"), Query("dominus", "2"), Query("deus fractum", "3")]
-    retriever = Retriever(index, reranker="tesserae")
+    retriever = Retriever(index, QueryOptions(reranker="tesserae"))
     answers = list(retriever.answers(asked if is_list else iter(asked)))
     assert [answer.failure is None for answer in answers] == [False, True, False]
     assert [answer.query.query for answer in answers] == asked
@@ -282,7 +290,7 @@ def test_the_oracle_lacks_what_its_model_lacks(path: Path, monkeypatch: pytest.M
                 raise ValueError("no")
             return np.ones(len(candidates))
 
-    monkeypatch.setattr("allusion_es.retrieval.ranker.load_reranker", lambda *_: Failing())
+    monkeypatch.setattr("allusion_es.retrieval.pipeline.load_reranker", lambda *_: Failing())
     told: list[object] = []
     ((_, run),) = line_runs(experiment, links, task, tell=lambda *each: told.append(each))
     assert set(run) == {"good-0", "good-1"}

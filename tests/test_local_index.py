@@ -135,9 +135,9 @@ def test_filters(tmp_path: Path) -> None:
     build_local(path, analyse_passages(passages, analyser), SETTINGS)
     index = LocalIndex(path)
 
-    def ids(**within: frozenset[str]) -> tuple[str, ...]:
+    def ids(**search_filter: frozenset[str]) -> tuple[str, ...]:
         request = SearchRequest(
-            "bm25", "lemma", 9, words={"deus": 1}, within=SearchFilter(**within)
+            "bm25", "lemma", 9, words={"deus": 1}, search_filter=SearchFilter(**search_filter)
         )
         return index.search([request])[0].ids
 

@@ -18,7 +18,7 @@ from allusion_es.reports.finding import Match, ReportFinding, ReportMeta
 from allusion_es.reports.heat import Heat, HeatedWord
 from allusion_es.reports.report import report_data, write_report
 from allusion_es.reports.surroundings import NEIGHBOURS
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query
 
 PAPER = "sed dilectio illa supereminet omni scientiae"
@@ -107,7 +107,7 @@ def test_nothing_is_left_of_a_report_that_cannot_be_written(tmp_path: Path) -> N
 
 
 def test_findings_hold_what_the_answers_say(vulgate_index: LocalIndex) -> None:
-    retriever = Retriever(vulgate_index, explain=True, top=5)
+    retriever = Retriever(vulgate_index, QueryOptions(explain=True, top=5))
     queries = [Query(PAPER, "p", before="ante", after="post"), Query("xyzzy", "none")]
     answers = list(retriever.answers(queries))
     found, nothing = findings_of(answers, vulgate_index, retriever.analyser, retriever.compared)
@@ -129,7 +129,7 @@ def test_findings_hold_what_the_answers_say(vulgate_index: LocalIndex) -> None:
 def test_passages_without_books_have_neighbours_too() -> None:
     texts = {f"s{number}": f"sermo {number} uerbum" for number in range(9)}
     index = index_texts({**texts, "s4": "Deus"})
-    retriever = Retriever(index, reranker=None, explain=True)
+    retriever = Retriever(index, QueryOptions(reranker=None, explain=True))
     (finding,) = findings_of(
         [retriever.answer("Deus")], index, retriever.analyser, retriever.compared
     )

@@ -21,7 +21,7 @@ from allusion_es.reports.errors_page import errors_page
 from allusion_es.reports.finding import Match, ReportFinding, ReportMeta
 from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord, level
 from allusion_es.reports.report import report_data, write_report
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query
 
 NASTY = '</script><script>window.hacked = 1</script> "quoted" & <b>bold</b> <!-- x'
@@ -142,7 +142,7 @@ def page(quiet: Browser, tmp_path: Path) -> Page:
 
 def test_shades_are_those_of_the_numbers(quiet: Browser, tmp_path: Path) -> None:
     index = index_texts(VERSES)
-    retriever = Retriever(index, reranker="tfidf", explain=True)
+    retriever = Retriever(index, QueryOptions(reranker="tfidf", explain=True))
     queries = [Query("in principio Deus erat", "1", after="😀"), Query("terra 😀 vacua est", "2")]
     answers = list(retriever.answers(queries))
     findings = list(findings_of(answers, index, retriever.analyser, retriever.compared))

@@ -16,7 +16,7 @@ from allusion_es.rerankers.trial import (
     trial_query,
 )
 from allusion_es.retrieval.generators import load_generator
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.reranking import (
     GROUP,
     UNDEFINED,
@@ -99,7 +99,9 @@ def test_the_class_says_formula_and_source(name: str) -> None:
 def asked_of(
     index: LocalIndex, text: str, size: int, field: Field
 ) -> tuple[AnalysedQuery, Candidates]:
-    query = AnalysedQuery(Query(text), Retriever(index, reranker=None).analyser.analyse(text))
+    query = AnalysedQuery(
+        Query(text), Retriever(index, QueryOptions(reranker=None)).analyser.analyse(text)
+    )
     ranking = load_generator("bm25").rank([query], index, field, size, SearchFilter())[0]
     return query, Candidates(ranking, field, index.texts(field, ranking.ids))
 

@@ -146,7 +146,11 @@ def test_all_that_matters_has_a_folder_of_its_own(task: Task, tmp_path: Path) ->
         run_folder(tmp_path, task, "other", method, 0),
         run_folder(tmp_path, replace(task, depth=4), "index", method, 0),
         run_folder(
-            tmp_path, replace(task, within=SearchFilter(frozenset({"Ps"}))), "index", method, 0
+            tmp_path,
+            replace(task, search_filter=SearchFilter(frozenset({"Ps"}))),
+            "index",
+            method,
+            0,
         ),
         run_folder(tmp_path, task, "index", replace(method, field="token"), 0),
         run_folder(tmp_path, task, "index", replace(method, reranker="tfidf"), 0),
@@ -165,7 +169,7 @@ def test_all_that_matters_has_a_folder_of_its_own(task: Task, tmp_path: Path) ->
 
 
 def test_within_some_books(task: Task) -> None:
-    psalms = replace(task, within=SearchFilter(books=frozenset({"Ps"})))
+    psalms = replace(task, search_filter=SearchFilter(books=frozenset({"Ps"})))
     (run,) = compute_runs(psalms, wanted(METHODS[:1]))
     assert {name for found in run.values() for name in found.ranking.ids} <= {"Ps.22.1", "Ps.33.9"}
 

@@ -22,7 +22,7 @@ from allusion_es.language.latin.analysis import Analyser
 from allusion_es.local.library import BuildOptions, Library
 from allusion_es.reports.surroundings import Surroundings
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.scanning.scanner import Scanner
 
 FEW, MANY = 200, 2_000
@@ -81,7 +81,7 @@ def asked(index: CandidateIndex, method: str) -> None:
         options |= {"generators": ("bm25",), "reranker": "soft-cosine"}
     else:
         options |= {"generators": ("fused",), "reranker": "learned"}
-    retriever = Retriever(index, **options)
+    retriever = Retriever(index, QueryOptions(**options))
     for text in ("in principio creavit Deus caelum et terram", "dixitque Deus fiat lux"):
         assert len(retriever.answer(text).hits) == 10
 

@@ -199,9 +199,9 @@ def test_keys_differ_by_all_that_matters(tmp_path: Path, monkeypatch: pytest.Mon
         key(ScanOptions(precision=0.3)),
         key(ScanOptions(fast=True)),
         key(ScanOptions(top=3)),
-        key(ScanOptions(within=SearchFilter(books=frozenset({"Ps"})))),
-        key(ScanOptions(within=SearchFilter(testaments=frozenset({"nt"})))),
-        key(ScanOptions(within=SearchFilter(works=frozenset({"Ps"})))),
+        key(ScanOptions(search_filter=SearchFilter(books=frozenset({"Ps"})))),
+        key(ScanOptions(search_filter=SearchFilter(testaments=frozenset({"nt"})))),
+        key(ScanOptions(search_filter=SearchFilter(works=frozenset({"Ps"})))),
         scan_key(text, ScanOptions(), "g"),
         scan_key(other, ScanOptions(), "f"),
     ]
@@ -257,7 +257,7 @@ def test_a_scan_stops_when_told(index: LocalIndex, tmp_path: Path) -> None:
 
 
 def test_outside_the_chosen_books_nothing_is_found(index: LocalIndex, tmp_path: Path) -> None:
-    options = ScanOptions(threshold=0.01, within=SearchFilter(works=frozenset({"alia"})))
+    options = ScanOptions(threshold=0.01, search_filter=SearchFilter(works=frozenset({"alia"})))
     assert list(Scanner(index, options).scan(source(tmp_path, QUOTE))) == []
 
 

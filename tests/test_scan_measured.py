@@ -19,7 +19,7 @@ from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import BuildOptions, Library
 from allusion_es.local.memory import index_texts
 from allusion_es.reports.scanned import calibration_note
-from allusion_es.retrieval.models import Models
+from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.types import SearchFilter
 from allusion_es.scanning import measured
 from allusion_es.scanning.measured import measured_on, unmeasured
@@ -42,7 +42,7 @@ def test_the_figures_of_the_vulgate_hold_for_it(vulgate_index: LocalIndex) -> No
 def test_the_vectors_that_come_with_the_program_are_those_of_the_figures(
     library: Library,
 ) -> None:
-    vectors = Models(library.folder).shipped()
+    vectors = CitationModels(library.folder).shipped()
     assert vectors is not None
     assert measured._shipped().citations == vectors.name
 
@@ -93,8 +93,14 @@ def test_what_is_known_of_a_collection_survives_its_file() -> None:
         (ScanOptions(), ""),
         (ScanOptions(threshold=0.9), ""),
         (ScanOptions(precision=0.8), ""),
-        (ScanOptions(within=SearchFilter(books=frozenset({"Ps"}))), "a part of the collection"),
-        (ScanOptions(within=SearchFilter(works=frozenset({"x"}))), "a part of the collection"),
+        (
+            ScanOptions(search_filter=SearchFilter(books=frozenset({"Ps"}))),
+            "a part of the collection",
+        ),
+        (
+            ScanOptions(search_filter=SearchFilter(works=frozenset({"x"}))),
+            "a part of the collection",
+        ),
         (ScanOptions(top=1), "1 passages a finding, only for 6"),
     ],
 )

@@ -25,9 +25,9 @@ from allusion_es.language.latin.analysis import Analyser
 from allusion_es.local.library import Library
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import analyse_passages
+from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.models import Models
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 ROOT = Path(__file__).parents[1]
 SECRET = "geheim-4711"
@@ -241,7 +241,9 @@ def test_hostile_queries_find_what_their_words_find(elasticsearch_url_any: str) 
             found = [
                 [
                     (hit.id, round(hit.score, 4))
-                    for hit in Retriever(index, fields=("token",), reranker=None).answer(text).hits
+                    for hit in Retriever(index, QueryOptions(fields=("token",), reranker=None))
+                    .answer(text)
+                    .hits
                 ]
                 for index in (there, here)
             ]
@@ -284,7 +286,7 @@ def test_models_are_looked_for_in_their_folder_only(tmp_path: Path) -> None:
     (tmp_path / "secret.citations").write_text("x")
     for name in ("../secret", str(tmp_path / "secret"), "", "a/b"):
         with pytest.raises(InputError, match="which are not in"):
-            Models(tmp_path).open(name)
+            CitationModels(tmp_path).open(name)
 
 
 ESCAPES = "Deus\x1b[31m ruber\x1b]0;title\x07 \x9b2J \u202eabc\u2066 [red]b[/red] gustate"

@@ -23,7 +23,7 @@ from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import BuildOptions, Library
 from allusion_es.reports.answers import answer_json
 from allusion_es.reports.finding import ReportFinding
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.serve import jobs
 from allusion_es.serve.index_pool import IndexPool
 from allusion_es.serve.jobs import JobItem, Jobs, SearchJob
@@ -84,7 +84,7 @@ def test_a_query_gives_the_objects_of_the_command_line(serving: Serving, library
         asked = {"text": "gustate videte", "rerank": "tfidf", "top": 2, "explain": explain}
         reply = serving.post("api/query", asked)
         retriever = Retriever(
-            index, generators=("fused",), reranker="tfidf", top=2, explain=explain
+            index, QueryOptions(generators=("fused",), reranker="tfidf", top=2, explain=explain)
         )
         line, end = reply.data.decode().splitlines()
         assert line == answer_json(retriever.answer("gustate videte"))

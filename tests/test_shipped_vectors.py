@@ -12,7 +12,7 @@ from allusion_es.language.citations.translations import Translations
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.local.index import LocalIndex
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 PATH = Path(citation_vectors.__file__).parent / "patrologia.citations"
 SHA256 = "ab82ce87081f75cf197a8847fd646195a614540d89597f7c3634b61fb6660907"
@@ -69,7 +69,9 @@ def test_the_vulgate_has_its_vectors(vulgate_index: LocalIndex) -> None:
     ],
 )
 def test_it_finds_what_is_alluded_to(vulgate_index: LocalIndex, words: str, verse: str) -> None:
-    retriever = Retriever(vulgate_index, generators=["citations"], reranker=None, top=10)
+    retriever = Retriever(
+        vulgate_index, QueryOptions(generators=["citations"], reranker=None, top=10)
+    )
     assert verse in [hit.id for hit in retriever.answer(words).hits]
 
 

@@ -51,8 +51,8 @@ from allusion_es.evaluation.scoring import (
 from allusion_es.evaluation.trec import read_run, write_run
 from allusion_es.language.latin.analysis import Analysis
 from allusion_es.language.vectors.training import WordVectorTraining, train_vectors
-from allusion_es.retrieval.defaults import generators_of, search_filter_of
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.options import generators_of, search_filter_of
 from allusion_es.retrieval.pipeline import attempt_analysis, index_analyser
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Ranking
 from allusion_es.retrieval.unanswered import Unanswered, left_out

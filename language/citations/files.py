@@ -25,8 +25,8 @@ class LearnedFile(CheckedArrays):
 
     def __init__(self, file: ArrayFile) -> None:
         super().__init__(file)
-        self.about: Mapping[str, Any] = self.told(lambda meta: dict(meta["about"].items()))
-        self.settings: AnalysisSettings = self.told(
+        self.about: Mapping[str, Any] = self.read_header(lambda meta: dict(meta["about"].items()))
+        self.settings: AnalysisSettings = self.read_header(
             lambda meta: AnalysisSettings.from_json(meta["settings"])
         )
 

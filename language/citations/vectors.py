@@ -158,10 +158,10 @@ class CitationVectors:
 
     def __init__(self, path: Path) -> None:
         file = open_learned(path, KIND, FORMAT, "citation vectors")
-        self.name: str = file.told(_name)
+        self.name: str = file.read_header(_name)
         self.about: Mapping[str, Any] = file.about
         self.settings = file.settings
-        self._unknown_weight: float = file.told(_unknown_weight)
+        self._unknown_weight: float = file.read_header(_unknown_weight)
         self._keys = file.integers("keys", (None,))
         self._rows = file.integers("rows", (len(self._keys), None), 128, least=-127)
         self._scales = file.floats("scales", (len(self._keys),), _MOST_SCALE, least=0)

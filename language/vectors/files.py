@@ -160,7 +160,7 @@ def _read_saved(path: Path, name: str) -> TableVectors | NgramVectors:
             f"{path}: not word vectors, or of another version; train them with "
             "'allusion-es embeddings train'"
         )
-    kind, details, sizes = file.told(_told)
+    kind, details, sizes = file.read_header(_told)
     words, table = file.lines("words"), file.floats("table", (None, None), _LARGEST)
     if not words or len(table) < len(words) or not table.shape[1]:
         raise file.file.damaged("words and vectors do not fit")

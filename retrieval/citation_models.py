@@ -1,4 +1,4 @@
-"""The citation vectors at hand: those that come with the program, and those learned here."""
+"""The citation vectors of this machine: shipped with the program, or learned here."""
 
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -8,16 +8,16 @@ from allusion_es.language.citations.vectors import CitationVectors, is_name
 from allusion_es.language.latin.analysis import AnalysisSettings
 
 SUFFIX = ".citations"
-"""How the names of files with citation vectors end."""
+"""The end of the names of files with citation vectors."""
 
 TRANSLATIONS = ".translations"
-"""How the names of files with translations end; they lie beside the vectors of the same name."""
+"""The end of the names of files with translations; they lie beside the vectors of that name."""
 
 _SHIPPED = "patrologia.citations"
 
 
-class Models:
-    """The citation vectors of a data folder.
+class CitationModels:
+    """The citation vectors of a data folder, each opened once.
 
     Args:
         folder: The data folder.
@@ -29,7 +29,7 @@ class Models:
         self._looked = False
 
     def shipped(self) -> CitationVectors | None:
-        """Those that come with the program, if they do."""
+        """The vectors that come with the program, or None where it comes without."""
         if not self._looked:
             self._looked = True
             with as_file(files("allusion_es.language.citations") / _SHIPPED) as path:
@@ -40,15 +40,15 @@ class Models:
         return self._shipped
 
     def path(self, name: str) -> Path:
-        """Where those of that name lie if they were learned here."""
+        """The file of the vectors of that name, if they were learned here."""
         return self.folder / f"{name}{SUFFIX}"
 
     def translations(self, name: str) -> Path:
-        """Where the translations lie that were learned with the vectors of that name."""
+        """The file of the translations that were learned with the vectors of that name."""
         return self.path(name).with_suffix(TRANSLATIONS)
 
     def open(self, name: str) -> CitationVectors:
-        """Those of that name.
+        """The vectors of that name.
 
         Raises:
             InputError: They are not here; or the file is not what it should be.
@@ -63,15 +63,15 @@ class Models:
         return found
 
     def fitting(self, settings: AnalysisSettings, wanted: bool | None) -> CitationVectors | None:
-        """Those that come with the program, for an index that is analysed like this.
+        """The vectors that come with the program, if they fit an index's analysis.
 
         Args:
             settings: How its texts are analysed.
-            wanted: Whether there must be some; None for where they fit.
+            wanted: True if there must be some, False for none; None for them where they fit.
 
         Raises:
-            InputError: Some are wanted, and none come with the program.
-            SettingsMismatchError: Some are wanted, and do not fit.
+            InputError: Vectors are wanted, and none come with the program.
+            SettingsMismatchError: Vectors are wanted, and do not fit.
         """
         if wanted is False:
             return None

@@ -65,7 +65,7 @@ def run_here(
         log.handlers = handlers
         os.environ.clear()
         os.environ.update(variables)
-    printed, told = (each.buffer.getvalue().decode() for each in (out, err))  # type: ignore[attr-defined]
+    printed, told = (each.buffer.getvalue().decode() for each in (out, err))
     return subprocess.CompletedProcess(["allusion-es", *arguments], status, printed, told)
 
 

@@ -65,7 +65,8 @@ LONGEST = (
 )
 
 
-# Which fixture, asked for by a test or by another fixture, gives a test which marker.
+# Which fixture, asked for by a test or by another fixture, gives a test which marker. What has no
+# such fixture is marked where it stands.
 MARKERS = {
     "es": {"start_server", "servers_run"},
     "browser": {"chromium"},

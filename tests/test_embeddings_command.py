@@ -53,6 +53,7 @@ def two_words(tmp_path: Path) -> Path:
     return tmp_path / "two"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("method", ["fasttext", "word2vec"])
 def test_two_trainings_in_two_processes_give_the_same_bytes(
     tmp_path: Path, sermon: Path, method: str
@@ -191,6 +192,7 @@ def test_words_without_a_vector_are_named(
         invoke("nearest", "12")
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\n"

@@ -15,7 +15,7 @@ from fault_commands import Bench, Tried, attempts
 from fault_kills import COMMANDS, Place, kills
 from fault_machine import CASES, LOCAL_CASES, two_at_once
 
-pytestmark = pytest.mark.usefixtures("data_folder")
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.usefixtures("data_folder")]
 
 
 def wrong(tried: list[Tried]) -> list[Tried]:

@@ -80,7 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _marked(command: str, output: str) -> object:
-    marks = [pytest.mark.es] if _URL in command else []
+    marks = [pytest.mark.process, *([pytest.mark.es] if _URL in command else [])]
     return pytest.param(command, output, marks=marks, id=command[:60])
 
 
@@ -96,6 +96,7 @@ def test_command(
     assert same(run(command, folder, url)) == same(output)
 
 
+@pytest.mark.process
 def test_python(vulgate_index: object, tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     done = subprocess.run(

@@ -10,6 +10,8 @@ from processes import Run
 
 from allusion_es.corpora.passage import Passage
 
+pytestmark = pytest.mark.slow
+
 TABLE = (
     "id\ttext\n"
     "Gen.1.1\tIn principio creavit Deus caelum et terram.\n"

@@ -497,6 +497,7 @@ def test_what_the_command_refuses(
     assert "install it with: pip install 'allusion-es[serve]'" in done.stderr
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from allusion_es.cli.main import run; run(['serve', '--help'])\n"

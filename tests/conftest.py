@@ -51,16 +51,16 @@ pytest_plugins = [
 LONGEST = (
     "test_es_same_answers.py",
     "test_fuzz.py",
-    "test_readme.py",
-    "test_cli.py",
     "test_es_cluster.py",
     "test_faults.py",
-    "test_scan_command.py",
-    "test_cli_es.py",
+    "test_readme.py",
     "test_evaluate_command.py",
+    "test_cli_es.py",
+    "test_cli.py",
     "test_scale_queries.py",
+    "test_reproducible.py",
+    "test_scan_command.py",
     "test_learn_command.py",
-    "test_scan_input.py",
     "test_es_index.py",
 )
 

@@ -377,10 +377,10 @@ def test_a_port_in_use_is_told_of(
     assert f"port {server.port} on 127.0.0.1 cannot be used" in done.stderr.splitlines()[-1]
 
 
-def test_a_missing_extra_is_told_of(run: Run, tmp_path: Path) -> None:
+def test_a_missing_extra_is_told_of(run_process: Run, tmp_path: Path) -> None:
     (tmp_path / "uvicorn.py").write_text('raise ModuleNotFoundError("no", name="uvicorn")\n')
     work = str(links(tmp_path / "links.jsonl", 2))
-    code, message = _told(run, work, "-a", "anna", PYTHONPATH=str(tmp_path))
+    code, message = _told(run_process, work, "-a", "anna", PYTHONPATH=str(tmp_path))
     assert code == 2
     assert message == (
         "the page needs uvicorn; install it with: pip install 'allusion-es[serve]'\n"

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fault_commands import Tried
+from processes import program, start
 
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
 from allusion_es.corpora.bible.vulgate import read_vulgate
@@ -77,8 +77,6 @@ class Place:
             before: What the shell does first, such as `ulimit -n 20`.
             data: Another data folder.
         """
-        command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
-        assert command
         server = ["--es", self.url] if self.url else []
         environment = {
             **os.environ,
@@ -86,8 +84,8 @@ class Place:
             "TMPDIR": str(self.folder / "tmp"),
         }
         shell = ["bash", "-c", f'{before}\nexec "$0" "$@"'] if before else []
-        return subprocess.Popen(
-            [*shell, command, *arguments, *server],
+        return start(
+            [*shell, program(), *arguments, *server],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -21,13 +21,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from all_pairs import rank_all
 from timing import median_ms, peak_mb, report
 
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import Library
-from allusion_es.rerankers.all_pairs import rank_all
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.wmd import WordMoversDistance
 from allusion_es.retrieval.generators import load_generator

@@ -182,16 +182,6 @@ def create_index(server: Server, concrete: str, body: dict[str, Any]) -> None:
             raise
 
 
-def delete_index(server: Server, name: str) -> None:
-    """Delete the index `name` and its term statistics.
-
-    Raises:
-        IndexMissingError: There is none; the message lists those that there are.
-    """
-    current = find_current(server, name)
-    delete_concrete(server, [current.concrete, terms_of(current.concrete)])
-
-
 def delete_concrete(server: Server, names: list[str]) -> None:
     """Delete indexes concrete, if they are there."""
     if names:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from annotation_server import INDEX, links
-from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import Run
 
 from allusion_es.annotation.export import agreed_span, annotation_rows, export_links
 from allusion_es.annotation.marks import Mark

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import Run
 
 from allusion_es.core.errors import (
     IndexMissingError,

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from es_fixtures import delete_index
 from little_vectors import LittleVectors
 
 from allusion_es.core.errors import (
@@ -22,7 +23,7 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.es import alias_swap, build, requests
 from allusion_es.es.build import build_es_index
 from allusion_es.es.bulk import index_documents
-from allusion_es.es.catalogue import IndexSummary, delete_index, list_indices
+from allusion_es.es.catalogue import IndexSummary, list_indices
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
 from allusion_es.es.meta import KEY

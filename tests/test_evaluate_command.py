@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from processes import Run
 
 from allusion_es.corpora.passage import Passage
 from allusion_es.local.index import LocalIndex

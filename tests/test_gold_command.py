@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from processes import Run
 
 from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.local.index import LocalIndex

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import Run
 from tei_fixtures import document
 
 from allusion_es.corpora.passage import Passage

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 from kibana_stand_in import JSON, StandIn, running
+from processes import Run
 
 from allusion_es.core.errors import (
     AllusionError,

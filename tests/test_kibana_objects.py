@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 from kibana_panels import kql, request_of, shown, source_of
+from processes import Run
 
 from allusion_es.core.errors import UsageError
 from allusion_es.es.connection import Server

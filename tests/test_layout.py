@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -86,3 +87,19 @@ def test_changed_code_in_a_nested_package_changes_the_hash(
     (inner / "more.py").rename(inner / "other.py")
     assert len({first, second, third, hashed()}) == 4
     code_hash.cache_clear()
+
+
+def test_what_newcomers_are_told_of_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    quoted = re.findall(r"`([^`\s]+)`", text)
+    paths = [each for each in quoted if re.fullmatch(r"[\w.-]+(/[\w.-]*)+|[\w-]+\.(md|toml)", each)]
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    tasks = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)`", text)) == tasks - {"help"}
+    markers = {
+        line.partition(":")[0] for line in CONFIG["tool"]["pytest"]["ini_options"]["markers"]
+    }
+    assert {
+        line[3:].partition("`")[0] for line in text.splitlines() if line[:3] == "| `"
+    } >= markers

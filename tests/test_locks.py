@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from processes import ending_processes
 
 from allusion_es.core.files import writing
 from allusion_es.core.locks import PREFIX, is_abandoned, scratch_folder
@@ -39,16 +40,15 @@ def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def holding(path: Path) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
     """Another process that is writing a file, and its scratch folder."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(path), PROPER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
+    with ending_processes() as start:
+        process = start(
+            [sys.executable, "-c", _HOLD, str(path), PROPER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert process.stdout
         yield process, Path(process.stdout.readline().strip())
-        process.kill()
 
 
 def test_what_a_living_process_uses_stays_and_what_a_killed_one_used_goes(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import Run
 
 from allusion_es.core.errors import InputError
 from allusion_es.evaluation.manifest import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from processes import Run
 
 from allusion_es.core.errors import StorageError
 from allusion_es.corpora.passage import Passage

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from little_vectors import LittleVectors
+from processes import StartProcess, program
 
 from allusion_es.core.arrays import ArrayFile
 from allusion_es.core.errors import StorageError
@@ -174,13 +175,15 @@ def test_unanalysed_passages_are_analysed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files and signals")
-def test_ctrl_c_while_others_work_leaves_the_old_index(tmp_path: Path) -> None:
+def test_ctrl_c_while_others_work_leaves_the_old_index(
+    start_process: StartProcess, tmp_path: Path
+) -> None:
     folder = tmp_path / "data"
     build_local(folder / "indexes" / "x.idx", [analysed(1, [("x", "x")])], SETTINGS)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    command = [str(Path(sys.executable).parent / "allusion-es"), "index", "--data-dir", str(folder)]
-    process = subprocess.Popen(
+    command = [program(), "index", "--data-dir", str(folder)]
+    process = start_process(
         [*command, str(pipe), "--name", "x", "--no-vectors", "--workers", "2"],
         stderr=subprocess.PIPE,
         text=True,

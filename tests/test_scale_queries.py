@@ -132,6 +132,7 @@ def test_scans_and_reports_cost_the_same_in_a_larger_collection(
     assert sum(many) < 2 * sum(few)
 
 
+@pytest.mark.usefixtures("servers_run")
 def test_the_benchmark_of_scale_runs(tmp_path: Path, data_folder: Path) -> None:
     figures = tmp_path / "figures.jsonl"
     command = [sys.executable, str(BENCHMARK), "--passages", "500", "--places", "local", "es:3"]

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from processes import Run, StartProcess, program
 from serve_fixtures import BREAK, NAME, WAIT, Reply, Serving, stand_in
 
 from allusion_es.cli.options import ServerOptions
@@ -434,13 +433,9 @@ def test_an_index_that_is_built_again_is_opened_again(library: Library) -> None:
 class Served:
     """One process of `allusion-es serve`."""
 
-    def __init__(self, *more: str) -> None:
-        command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
-        assert command, "allusion-es is not installed beside this Python"
-        arguments = [command, "serve", "--port", "0", "--no-browser", *more]
-        self.process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+    def __init__(self, start: StartProcess, *more: str) -> None:
+        arguments = [program(), "serve", "--port", "0", "--no-browser", *more]
+        self.process = start(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
 
@@ -452,8 +447,10 @@ class Served:
         return said
 
 
-def test_the_command_answers_as_the_other_commands(run: Run, vulgate_index: LocalIndex) -> None:
-    served = Served()
+def test_the_command_answers_as_the_other_commands(
+    run: Run, start_process: StartProcess, vulgate_index: LocalIndex
+) -> None:
+    served = Served(start_process)
     match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", served.url)
     assert match, served.url
     serving = Serving(None, int(match[1]))  # type: ignore[arg-type]
@@ -478,13 +475,15 @@ def test_the_command_answers_as_the_other_commands(run: Run, vulgate_index: Loca
     assert "Traceback" not in said
 
 
-def test_the_indexes_of_a_server(run: Run, tmp_path: Path, elasticsearch_url_any: str) -> None:
+def test_the_indexes_of_a_server(
+    run: Run, start_process: StartProcess, tmp_path: Path, elasticsearch_url_any: str
+) -> None:
     table = tmp_path / "oratio.tsv"
     table.write_text("id\ttext\na\tPater noster\nb\tpanem nostrum da nobis\nc\tfiat voluntas\n")
     place = ("--es", elasticsearch_url_any)
     done = run("index", str(table), "--no-vectors", "--no-learned-links", *place)
     assert done.returncode == 0, done.stderr
-    served = Served("--name", "oratio", *place)
+    served = Served(start_process, "--name", "oratio", *place)
     _, _, host, token, _ = served.url.split("/")
     serving = Serving(None, int(host.rpartition(":")[2]))  # type: ignore[arg-type]
     rows = serving.ask("GET", "api/indexes", token=token).json["indexes"]
@@ -500,25 +499,28 @@ def test_the_indexes_of_a_server(run: Run, tmp_path: Path, elasticsearch_url_any
     served.stop()
 
 
-def test_the_url_stays_the_same(psalm_index: str) -> None:
+def test_the_url_stays_the_same(start_process: StartProcess, psalm_index: str) -> None:
     urls = []
     for _ in range(2):
-        served = Served("--name", NAME)
+        served = Served(start_process, "--name", NAME)
         served.stop()
         urls.append(served.url.split("/")[3])
     assert len(set(urls)) == 1
 
 
-def test_what_the_command_refuses(run: Run, psalm_index: str, tmp_path: Path) -> None:
+def test_what_the_command_refuses(
+    run: Run, run_process: Run, psalm_index: str, tmp_path: Path
+) -> None:
     done = run("serve", "--name", "nix", "--no-browser")
     assert (done.returncode, done.stdout) == (7, "")
     assert len(done.stderr.splitlines()) == 1
     (tmp_path / "uvicorn.py").write_text('raise ModuleNotFoundError("no", name="uvicorn")\n')
-    done = run("serve", PYTHONPATH=str(tmp_path))
+    done = run_process("serve", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert "install it with: pip install 'allusion-es[serve]'" in done.stderr
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from allusion_es.cli.main import run; run(['serve', '--help'])\n"

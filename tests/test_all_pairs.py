@@ -1,17 +1,25 @@
 """All queries against all passages: the same as the reranker gives one by one."""
 
+import doctest
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from allusion_es.core.errors import UsageError
 from allusion_es.local.index import LocalIndex
 from allusion_es.rerankers._shared.soft import SoftCosineOf
-from allusion_es.rerankers.all_pairs import rank_all
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.soft_cosine_random import SoftCosineRandom
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import Ranking
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import all_pairs
+from all_pairs import rank_all
 
 
 def one_by_one(
@@ -73,3 +81,7 @@ def test_what_makes_no_sense_is_refused() -> None:
     other = Candidates(some.ranking, "token", some.texts)
     with pytest.raises(UsageError, match="queries have tokens, but passages have lemmas"):
         rank_all(other, some, collection)
+
+
+def test_its_example_holds() -> None:
+    assert doctest.testmod(all_pairs).failed == 0

@@ -20,8 +20,8 @@ from allusion_es.cli.queries import read_queries
 from allusion_es.cli.query import InputFormat, QueryFields
 from allusion_es.core.errors import UsageError, VerseError
 from allusion_es.core.plugins import Settings
-from allusion_es.es.kibana.candidates import MAX_RUN_ID, check_run_id, push_candidates
-from allusion_es.es.kibana.documents import Candidate, StageNames
+from allusion_es.es.kibana.candidate import Candidate, StageNames
+from allusion_es.es.kibana.pushed_runs import MAX_RUN_ID, check_run_id, push_candidates
 from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.evaluation.gold.ids import resolve, resolve_known
 from allusion_es.evaluation.gold.link import GoldLink
@@ -308,7 +308,7 @@ def list_(
     from dataclasses import asdict
 
     from allusion_es.cli.output import print_rows
-    from allusion_es.es.kibana.candidates import list_runs
+    from allusion_es.es.kibana.pushed_runs import list_runs
 
     with server.connect() as connection:
         print_rows([asdict(summary) for summary in list_runs(connection)], format, "Runs")
@@ -321,7 +321,7 @@ def delete(
     server: ServerOptions,
 ) -> None:
     """Delete the candidates of a run from the server."""
-    from allusion_es.es.kibana.candidates import delete_run
+    from allusion_es.es.kibana.pushed_runs import delete_run
 
     with server.connect() as connection:
         deleted = delete_run(connection, run_id)

@@ -97,10 +97,10 @@ def _sound(name: str) -> str:
 
 
 def _answering(options: ServerOptions) -> str:
-    from allusion_es.es.catalogue import list_indices
+    from allusion_es.es.catalogue import list_indexes
 
     with options.connect() as server:
-        names = ", ".join(found.name for found in list_indices(server)) or "none yet"
+        names = ", ".join(found.name for found in list_indexes(server)) or "none yet"
         return f"Elasticsearch {server.version} at {server.url}; indexes: {names}"
 
 

@@ -61,10 +61,10 @@ def _local_indexes() -> Iterator[dict[str, Any]]:
 
 
 def _server_indexes(server: ServerOptions) -> Iterator[dict[str, Any]]:
-    from allusion_es.es.catalogue import list_indices
+    from allusion_es.es.catalogue import list_indexes
 
     with server.connect() as connected:
-        indexes, where = list_indices(connected), connected.url
+        indexes, where = list_indexes(connected), connected.url
     for found in indexes:
         detail = found.problem or f"{found.passages} passages"
         yield {"kind": "index", "name": found.name, "where": where, "detail": detail}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from allusion_es.es.catalogue import alias_of
-from allusion_es.es.kibana.candidates import ALIAS
+from allusion_es.es.kibana.pushed_runs import ALIAS
 from allusion_es.retrieval.index import check_name
 
 SavedObject = dict[str, Any]

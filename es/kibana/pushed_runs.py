@@ -26,7 +26,7 @@ from allusion_es.es.answers import Count, check_answer
 from allusion_es.es.bulk import Document, count_documents, index_documents
 from allusion_es.es.catalogue import ConcreteIndex, create_index, delete_concrete, describe_indexes
 from allusion_es.es.connection import Server
-from allusion_es.es.kibana.documents import (
+from allusion_es.es.kibana.candidate import (
     Candidate,
     StageNames,
     candidates_body,

@@ -20,8 +20,8 @@ from allusion_es.es.catalogue import alias_of, list_indexes, terms_of
 from allusion_es.es.connection import Server, StrictJson
 from allusion_es.es.documents import pack_words
 from allusion_es.es.index import open_index
-from allusion_es.es.kibana.pushed_runs import ALIAS, KEY, RunSummary, list_runs
-from allusion_es.es.meta import PASSAGE_FIELDS, Extent, Meta
+from allusion_es.es.kibana.pushed_runs import ALIAS, RunSummary, list_runs
+from allusion_es.es.meta import KEY, PASSAGE_FIELDS, Extent, Meta
 from allusion_es.es.partial import Partial
 from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.index import IndexSettings

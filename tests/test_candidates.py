@@ -20,9 +20,9 @@ from allusion_es.core.errors import (
 from allusion_es.es import alias_swap, bulk
 from allusion_es.es.catalogue import list_indexes
 from allusion_es.es.connection import Server
+from allusion_es.es.documents import MAX_ID_BYTES
 from allusion_es.es.kibana import pushed_runs
 from allusion_es.es.kibana.candidate import (
-    MAX_ID_BYTES,
     Candidate,
     StageNames,
     StageRank,

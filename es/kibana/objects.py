@@ -1,8 +1,8 @@
 """Kibana's saved objects: data views, a saved search, panels and a dashboard of candidates.
 
-`mappings/kibana.json` says what they show; here that becomes what Kibana imports. All of it is of
-the oldest Kibana that is served: newer ones bring what they import up to date themselves, but
-refuse what is newer than they are. So a file that a newer Kibana exports does not replace this.
+`mappings/kibana.json` lists what they show; the functions here put that into Kibana's format. The
+format is that of the oldest supported Kibana, since newer ones convert what they import, but no
+Kibana imports a newer format. So do not replace this by a file that a newer Kibana exported.
 """
 
 import copy
@@ -15,7 +15,7 @@ from allusion_es.es.kibana.pushed_runs import ALIAS
 from allusion_es.retrieval.index import check_name
 
 SavedObject = dict[str, Any]
-"""An object as it stands in a line of an export."""
+"""A saved object: one line of Kibana's export file."""
 
 CANDIDATES = "allusion-es-candidates"
 """Id of the data view of candidates."""
@@ -31,10 +31,10 @@ _INDEX_REF = "kibanaSavedObjectMeta.searchSourceJSON.index"
 
 
 def saved_objects(index: str = "vulgate") -> list[SavedObject]:
-    """All objects, each after those that it refers to; ids are the same every time.
+    """All saved objects, each after those that it refers to. Their ids never change.
 
     Args:
-        index: Name of the index on the server whose passages are to be seen.
+        index: Name of the index on the server whose passages the second data view shows.
 
     Raises:
         UsageError: No index can have that name.
@@ -61,7 +61,7 @@ def saved_objects(index: str = "vulgate") -> list[SavedObject]:
 
 
 def as_lines(objects: list[SavedObject]) -> bytes:
-    """The objects as Kibana imports them: one a line."""
+    """The objects as lines of JSON, the format that Kibana imports."""
     return "".join(f"{_json(each)}\n" for each in objects).encode()
 
 
@@ -70,7 +70,7 @@ def _data_view(identifier: str, title: str, view: dict[str, Any]) -> SavedObject
         field: {"id": "number", "params": {"pattern": pattern}}
         for field, pattern in view["formats"].items()
     }
-    # No field of time: with one, Kibana would show the last 15 minutes only.
+    # No time field is named: with one, Kibana would show only the last 15 minutes.
     attributes = {
         "title": title,
         "name": view["name"],
@@ -190,6 +190,7 @@ def _dashboard(dashboard: dict[str, Any], types: dict[str, str]) -> SavedObject:
 
 
 def _controls(controls: dict[str, str]) -> dict[str, Any]:
+    """The drop-down lists above the dashboard, one for each field."""
     panels = {
         field: {
             "type": "optionsListControl",
@@ -217,6 +218,7 @@ def _controls(controls: dict[str, str]) -> dict[str, Any]:
 
 
 def _source(query: str, indexed: bool) -> dict[str, str]:
+    """Where an object takes its documents from: a query, and perhaps a data view."""
     source: dict[str, Any] = {"query": {"query": query, "language": "kuery"}, "filter": []}
     if indexed:
         source["indexRefName"] = _INDEX_REF
@@ -230,7 +232,15 @@ def _object(
     references: dict[str, str] | None = None,
     types: dict[str, str] | None = None,
 ) -> SavedObject:
-    """An object; `references` has the id behind each name, a data view where `types` lacks it."""
+    """A saved object.
+
+    Args:
+        kind: Its type.
+        identifier: Its id.
+        attributes: Its attributes.
+        references: For each name of a reference, the id of the object that it refers to.
+        types: The types of objects by id; an id that is not there is that of a data view.
+    """
     return {
         "type": kind,
         "id": identifier,

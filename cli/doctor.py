@@ -1,4 +1,4 @@
-"""`allusion-es doctor`: check packages, data, indexes and the server, with advice on each problem."""
+"""`allusion-es doctor`: check packages, data, indexes and the server, with advice on problems."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -47,6 +47,7 @@ def doctor(
 
 
 def _versions() -> Iterator[Row]:
+    """The versions of Python and of the packages that answers depend on."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 

@@ -50,7 +50,7 @@ class Login:
         return {}
 
     def without_secrets(self, error: AllusionError) -> AllusionError:
-        """The same error, with its secrets blotted out: servers may repeat what they were sent.
+        """An error without the secrets in its message: servers may repeat what they were sent.
 
         Example:
             >>> login = Login(user="me", password="s3cret")
@@ -66,7 +66,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """How to reach a server.
+    """The URLs of a server, the login for it, and the certificates to trust.
 
     Attributes:
         urls: One URL or, for a cluster, several; without user and password.

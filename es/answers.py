@@ -4,10 +4,11 @@ Something else than Elasticsearch may answer, or a proxy may change what it answ
 border gives one clear message instead of a `KeyError` somewhere inside.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import UnionType
 
 from allusion_es.core.errors import ServerRefusedError
+from allusion_es.es.meta import PASSAGE_FIELDS
 
 _MOST = 2**53
 """Largest whole number that every reader of JSON keeps exactly."""
@@ -20,6 +21,9 @@ class Count(int):
     """In a shape: a whole number from 0 on."""
 
 
+Fields = Mapping[str, type]
+"""The shape of an object whose values are no lists or objects: its keys, and the type of each."""
+
 Shape = object
 """The shape of a JSON value, in one of four forms:
 
@@ -30,6 +34,7 @@ Shape = object
   whose values have that shape.
 """
 
+# Answers to requests, or the parts of them that are read.
 ACKNOWLEDGED = {"acknowledged": bool}
 NODES = {"nodes": {...: {"version": str}}}
 INDEXES = {...: {"aliases": dict, "mappings": dict, "settings": {"index": dict}}}
@@ -43,6 +48,13 @@ NAMED = {"hits": {"hits": [{"sort": (str,)}]}, **SHARDS}
 BUCKETS = {"aggregations": {"books": {"buckets": [{"key": str}]}}, **SHARDS}
 WORDS = {"fields": {"words": (str,)}}
 DOCUMENTS = {"docs": [{"_id": str}]}
+
+# Sources of documents, and the description of a run in its index's mapping.
+_NUMBERS = frozenset({"chapter", "verse", "order"})
+PASSAGE: Fields = {name: int if name in _NUMBERS else str for name in PASSAGE_FIELDS}
+PASSAGE_WORDS: Fields = {"token": str, "lemma": str}
+TERM: Fields = {"df": Count, "cf": Count, "max_tf": Count}
+RUN: Fields = {"run_id": str, "time": str, "queries": Count, "documents": Count, "method": str}
 
 
 def check_answer(answer: object, shape: Shape, url: str) -> None:

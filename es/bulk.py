@@ -70,6 +70,7 @@ def index_documents(server: Server, index: str, documents: Iterable[Document]) -
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Batches of documents, each of limited number and about as many bytes as are allowed."""
     batch: list[Document] = []
     size = 0
     for document in documents:

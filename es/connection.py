@@ -323,6 +323,7 @@ class Server:
         return self._send("POST", path, b"\n".join(lines) + b"\n", _LINES)
 
     def _check_version(self) -> None:
+        """Raise an error unless every node is an Elasticsearch of a supported version."""
         from importlib.metadata import version as version_of
 
         # A server without its optional modules has no `GET /`, so the nodes are asked.
@@ -428,6 +429,7 @@ def encode(value: Mapping[str, Any]) -> bytes:
 
 
 def _client(address: Address) -> "Elasticsearch":
+    """The official client for an address, with bounded answers and strict JSON."""
     # The client takes half a second to import, and commands without a server need none of it.
     from elasticsearch import Elasticsearch
 

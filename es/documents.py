@@ -1,4 +1,4 @@
-"""How passages and words are encoded in documents, for those who write and who read them.
+"""The encoding of passages and words in documents, for the code that writes and that reads them.
 
 Texts are analysed here, not on the server: words lie in a document with blanks between them, and
 the server only splits at blanks. So both indexes have the same words.

@@ -4,7 +4,7 @@ A reranker needs the words and the statistics of all candidates of a query, and 
 query return in the next. So most of them are asked for once only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -15,17 +15,20 @@ from allusion_es.es.answers import (
     BUCKETS,
     DOCUMENTS,
     NAMED,
+    PASSAGE,
+    PASSAGE_WORDS,
     SCORED,
     SEARCHES,
+    TERM,
     WORDS,
-    Count,
+    Fields,
     check_answer,
     strange_answer,
 )
 from allusion_es.es.connection import Server, encode
 from allusion_es.es.documents import MAX_WORD, term_id, unpack_words
 from allusion_es.es.errors import reason_of, search_failure
-from allusion_es.es.meta import PARALLELS, PASSAGE_FIELDS
+from allusion_es.es.meta import PARALLELS
 from allusion_es.es.partial import Partial, find_shortfall
 from allusion_es.retrieval.types import Field
 
@@ -44,16 +47,8 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-Fields = Mapping[str, type]
-"""Names of fields of documents, and the shape of each."""
-
 Term = tuple[int, int, int]
 """A word's document frequency, collection frequency, and highest frequency in one passage."""
-
-_TERM: Fields = {"df": Count, "cf": Count, "max_tf": Count}
-_NUMBERS = frozenset({"chapter", "verse", "order"})
-_PASSAGE: Fields = {name: int if name in _NUMBERS else str for name in PASSAGE_FIELDS}
-_WORDS: Fields = {"token": str, "lemma": str}
 
 # Documents of one request: some hundred kilobytes.
 _TOGETHER = 1_000
@@ -111,6 +106,7 @@ class CachedRequests:
             return [self._hits(body, answer) for body, answer in zip(bodies, answers, strict=True)]
 
     def _hits(self, body: dict[str, Any], answer: dict[str, Any]) -> list[dict[str, Any]]:
+        """The hits in the answer to one search; an error if it failed or is partial."""
         url = self._server.url
         if failure := search_failure(answer, url):
             raise failure
@@ -152,7 +148,7 @@ class CachedRequests:
                 missing.append(identifier)
             else:
                 found[identifier] = words
-        for identifier, source in self._sources(missing, _WORDS):
+        for identifier, source in self._sources(missing, PASSAGE_WORDS):
             found[identifier] = (source["token"], source["lemma"])
             self._words.put(identifier, found[identifier])
         return found
@@ -170,7 +166,7 @@ class CachedRequests:
 
     def passages(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """For each passage its properties, without words; raises the errors of `words`."""
-        return dict(self._sources(list(dict.fromkeys(ids)), _PASSAGE))
+        return dict(self._sources(list(dict.fromkeys(ids)), PASSAGE))
 
     def parallels(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """For each passage the ids of its parallels; raises the errors of `words`."""
@@ -186,7 +182,7 @@ class CachedRequests:
         missing = [word for word, term in terms.items() if term is None]
         for batch in batches(missing, _TOGETHER):
             ids = [term_id(field, word) for word in batch]
-            documents = self._documents(self._terms_index, ids, _TERM)
+            documents = self._documents(self._terms_index, ids, TERM)
             for word, identifier, source in zip(batch, ids, documents, strict=True):
                 # Unknown words are kept too: queries are full of them.
                 term = (source["df"], source["cf"], source["max_tf"]) if source else (0, 0, 0)
@@ -227,6 +223,7 @@ class CachedRequests:
     def _source(
         self, document: dict[str, Any], fields: Fields, may_have: Sequence[str]
     ) -> dict[str, Any] | None:
+        """Some fields of one document of an `_mget`, or None if it does not exist."""
         # A document has an error of its own if its shard is missing, or its index is gone.
         if "error" in document:
             kind, reason = reason_of(document)

@@ -192,6 +192,7 @@ class Kibana:
         return f"/s/{self._space}" if self._space else ""
 
     def _ready(self) -> str:
+        """Kibana's version, or an error if it cannot be used now."""
         reply = self._exchange("GET", "/api/status", b"", "")
         body = reply.json()
         # The answer describes Kibana even if its status is 503.
@@ -292,6 +293,7 @@ def exchange(
 
 
 def _pool(server: address.Address) -> urllib3.HTTPConnectionPool:
+    """A pool of connections that trusts the certificates of an address."""
     if not server.urls[0].startswith("https:"):
         if server.ca_certs or server.fingerprint:
             raise UsageError(f"{server.shown}: certificates need a URL with https://")

@@ -66,6 +66,7 @@ def as_lines(objects: list[SavedObject]) -> bytes:
 
 
 def _data_view(identifier: str, title: str, view: dict[str, Any]) -> SavedObject:
+    """A data view: the name of an index or alias, and formats for its numbers."""
     formats = {
         field: {"id": "number", "params": {"pattern": pattern}}
         for field, pattern in view["formats"].items()
@@ -85,6 +86,7 @@ def _data_view(identifier: str, title: str, view: dict[str, Any]) -> SavedObject
 
 
 def _search(search: dict[str, Any]) -> SavedObject:
+    """A saved search: the table of documents with its columns."""
     attributes = {
         "title": search["title"],
         "description": search["description"],
@@ -100,6 +102,7 @@ def _search(search: dict[str, Any]) -> SavedObject:
 
 
 def _visualization(panel: dict[str, Any], plan: dict[str, Any]) -> SavedObject:
+    """A panel: a chart of aggregations, or a Vega chart, which has a language of its own."""
     kind = panel["kind"]
     indexed = kind != "vega"
     state = {"title": panel["title"], "type": kind, "aggs": [], "params": {}}
@@ -126,6 +129,7 @@ def _visualization(panel: dict[str, Any], plan: dict[str, Any]) -> SavedObject:
 
 
 def _agg(number: int, agg: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """An aggregation of a panel, with the parameters of its type where it sets none itself."""
     params = copy.deepcopy(defaults[agg["type"]])
     params |= {name: agg[name] for name in ("field", "size", "order", "interval") if name in agg}
     if "filters" in agg:
@@ -155,6 +159,11 @@ def _params(panel: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dashboard(dashboard: dict[str, Any], types: dict[str, str]) -> SavedObject:
+    """The dashboard: its panels on a grid, and drop-down lists above them.
+
+    Objects refer to others by name only; `references` says which id a name stands for, so that
+    Kibana can give other ids to imported objects.
+    """
     panels, references = [], {}
     for identifier, (x, y, width, height) in dashboard["grid"].items():
         panels.append(
@@ -218,7 +227,7 @@ def _controls(controls: dict[str, str]) -> dict[str, Any]:
 
 
 def _source(query: str, indexed: bool) -> dict[str, str]:
-    """Where an object takes its documents from: a query, and perhaps a data view."""
+    """The source of an object's documents: a query, and perhaps a data view."""
     source: dict[str, Any] = {"query": {"query": query, "language": "kuery"}, "filter": []}
     if indexed:
         source["indexRefName"] = _INDEX_REF

@@ -26,7 +26,7 @@ from allusion_es.es.alias_swap import (
     is_left_behind,
     swap_alias,
 )
-from allusion_es.es.answers import Count, check_answer
+from allusion_es.es.answers import RUN, check_answer
 from allusion_es.es.bulk import Document, count_documents, index_documents
 from allusion_es.es.catalogue import ConcreteIndex, create_index, delete_concrete, describe_indexes
 from allusion_es.es.connection import Server
@@ -43,8 +43,6 @@ ALIAS = "allusion_candidates"
 
 MAX_RUN_ID = 200
 """Most characters of a run's id. It is part of the id of every document, which is limited too."""
-
-_SUMMARY = {"run_id": str, "time": str, "queries": Count, "documents": Count, "method": str}
 
 _CONCRETE_NAME = re.compile(rf"{ALIAS}-\d{{14}}-[0-9a-f]{{8}}")
 
@@ -251,9 +249,9 @@ def _find_all(server: Server) -> list[_RunIndex]:
 
 def _summary(meta: object, url: str) -> RunSummary | None:
     """The run that a mapping describes, or None if it describes none of this program's runs."""
-    if not isinstance(meta, dict) or meta.keys() != _SUMMARY.keys():
+    if not isinstance(meta, dict) or meta.keys() != RUN.keys():
         return None
-    check_answer(meta, _SUMMARY, url)
+    check_answer(meta, RUN, url)
     return RunSummary(**meta)
 
 

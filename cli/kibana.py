@@ -1,4 +1,4 @@
-"""`allusion-es kibana`: data views, a saved search and a dashboard to look at candidates."""
+"""`allusion-es kibana`: export or install the data views and the dashboard of candidates."""
 
 import sys
 from pathlib import Path

@@ -76,12 +76,12 @@ class _IndexSource:
 
         if self._server.url is None:
             return [_local_row(each) for each in library().names()]
-        from allusion_es.es.catalogue import list_indices
+        from allusion_es.es.catalogue import list_indexes
 
         with self._server.connect() as connected:
             return [
                 IndexRow(each.name, connected.url, each.passages, each.problem)
-                for each in list_indices(connected)
+                for each in list_indexes(connected)
             ]
 
     def open(self, name: str) -> "CandidateIndex":

@@ -1,8 +1,15 @@
-"""How a new index takes the place of an old one, whoever else builds, and whoever dies."""
+"""The alias swap: a new index takes the place of an old one in a single request, or not at all.
+
+A build writes a new concrete index while the old one stays in use. Several processes may build the
+same index at once, and any of them may be killed. So the swap is atomic and decides which of them
+wins, and every build first deletes the half-built indexes of dead processes. To tell these from
+the ones of living processes, a process holds a lock file while it builds; on other machines, where
+locks cannot be seen, the age of the index decides.
+"""
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +27,52 @@ from allusion_es.es.catalogue import (
 from allusion_es.es.connection import Server
 
 STALE_SECONDS = 3600
-"""A half-built index this old was left behind by a process that was killed, on any machine."""
+"""Age from which a half-built index counts as left behind by a killed process of any machine. The
+largest builds take minutes; a build that takes longer than this could be deleted by another."""
 
+# Each failed try means that another process has won a race; so many never build one index at once.
 _TRIES = 5
 _SUFFIX = ".building"
 
 
 def make_current(server: Server, name: str, concrete: str) -> None:
-    """Let the alias lead to the new index and delete the old one, in a single step.
+    """Point the alias of an index to a new concrete index, and delete the old one.
+
+    Args:
+        server: The server.
+        name: The name that the user gave to the index.
+        concrete: The new concrete index.
 
     Raises:
-        AllusionError: That failed, and the alias leads where it did.
+        AllusionError: The swap failed, and the alias points to the same index as before.
+    """
+    swap_alias(
+        server,
+        lambda: _actions(server, name, concrete),
+        lambda: points_to(server, name, concrete),
+    )
+
+
+def swap_alias(
+    server: Server, actions: Callable[[], list[dict[str, Any]]], is_done: Callable[[], bool]
+) -> None:
+    """Change an alias by a request of several actions, which the server does all or not at all.
+
+    Args:
+        server: The server.
+        actions: Looks up what is there and returns the actions; called again for each try, since
+            another process may have changed the alias in between.
+        is_done: Whether the alias has been changed as wanted; asked when a request fails, since
+            only the answer to it may have been lost.
+
+    Raises:
+        AllusionError: The alias could not be changed.
     """
     for left in reversed(range(_TRIES)):
         try:
-            server.change("POST", "/_aliases", {"actions": _actions(server, name, concrete)})
+            server.change("POST", "/_aliases", {"actions": actions()})
         except AllusionError as error:
-            # The answer may have been lost, or another process may have changed the alias since
-            # its old index was looked up.
-            if _leads_to(server, name, concrete):
+            if is_done():
                 return
             if not left or isinstance(error, ServerUnavailableError):
                 raise
@@ -46,22 +80,35 @@ def make_current(server: Server, name: str, concrete: str) -> None:
             return
 
 
-def give_up(server: Server, name: str, concrete: str) -> None:
-    """Delete a half-built index, without hiding the error that led to this."""
+def discard(server: Server, indexes: Sequence[str], is_current: Callable[[], bool]) -> None:
+    """Delete half-built indexes, without hiding the error that led to this.
+
+    Args:
+        server: The server.
+        indexes: Their concrete names.
+        is_current: Whether the alias points to them all the same: it may have been moved although
+            the answer to that request was lost.
+    """
     with contextlib.suppress(AllusionError):
-        # The alias may have moved although the answer to that was lost.
-        if not _leads_to(server, name, concrete):
-            delete_concrete(server, [concrete, terms_of(concrete)])
+        if not is_current():
+            delete_concrete(server, list(indexes))
+
+
+def points_to(server: Server, name: str, concrete: str) -> bool:
+    """True if the alias of an index points to this concrete index; False if that is unknown."""
+    with contextlib.suppress(AllusionError):
+        return find_current(server, name).concrete == concrete
+    return False
 
 
 def delete_stale(server: Server, name: str, concrete: str) -> None:
-    """Delete what processes that were killed left behind.
+    """Delete the half-built indexes that killed processes left behind.
 
     Args:
-        server: Where.
-        name: The name of the index.
-        concrete: The index that this process is building, which tells the server's time, once it
-            is there: clocks of two machines may differ by more than a build takes.
+        server: The server.
+        name: The name that the user gave to the index.
+        concrete: The index that this process builds. Once it exists, its time of creation serves as
+            the present time: the clocks of two machines may differ by more than a build takes.
     """
     found = find_all(server, name)
     now = next((created(one) for one in found if one.concrete == concrete), 0.0)
@@ -76,18 +123,19 @@ def delete_stale(server: Server, name: str, concrete: str) -> None:
     delete_locks(alias_of(name))
 
 
-def created(found: ConcreteIndex) -> float:
-    """When an index was created, in seconds of the server's clock."""
-    return found.setting("creation_date", 0) / 1000
+def created(index: ConcreteIndex) -> float:
+    """The time when an index was created, in seconds of the server's clock."""
+    return index.setting("creation_date", 0) / 1000
 
 
 @contextlib.contextmanager
 def at_work_on(concrete: str) -> Iterator[None]:
-    """Let other processes on this machine see that an index is still being built."""
+    """Hold a lock file that shows other processes on this machine that an index is being built."""
     path = _lock(concrete)
     try:
         with contextlib.ExitStack() as stack:
-            with contextlib.suppress(OSError):  # then its age must tell
+            # Without a lock file (a full disk) a build still works; then its age must tell.
+            with contextlib.suppress(OSError):
                 stack.enter_context(locked_file(path))
             yield
     finally:
@@ -96,20 +144,20 @@ def at_work_on(concrete: str) -> Iterator[None]:
 
 
 def is_left_behind(concrete: str, age: float) -> bool:
-    """Whether nobody is building a half-built index any more.
+    """True if nobody is building a half-built index any more.
 
     Args:
         concrete: Its name.
-        age: How long ago it was created, in seconds.
+        age: Seconds since it was created.
     """
     return age > STALE_SECONDS or is_abandoned(_lock(concrete.removesuffix(terms_of(""))))
 
 
 def delete_locks(prefix: str) -> None:
-    """Delete what tells that dead processes were at work, once what they left is deleted.
+    """Delete the lock files of dead processes; their half-built indexes must be deleted before.
 
     Args:
-        prefix: How the names of what they built begin, before the time.
+        prefix: The part of the names of concrete indexes before the time.
     """
     times = f"{prefix}-{'[0-9]' * 14}-{'?' * 8}{_SUFFIX}"
     for path in Path(tempfile.gettempdir()).glob(times):
@@ -121,20 +169,16 @@ def _lock(concrete: str) -> Path:
     return Path(tempfile.gettempdir(), f"{concrete}{_SUFFIX}")
 
 
-def _leads_to(server: Server, name: str, concrete: str) -> bool:
-    with contextlib.suppress(AllusionError):
-        return find_current(server, name).concrete == concrete
-    return False
-
-
 def _actions(server: Server, name: str, concrete: str) -> list[dict[str, Any]]:
+    """The actions that delete the current index and point its alias to a new one."""
     there = find_all(server, name)
     old = {found.concrete for found in there if is_current(found)} - {concrete}
     old |= {terms_of(index) for index in old}
     actions: list[dict[str, Any]] = [
         {"remove_index": {"index": found.concrete}} for found in there if found.concrete in old
     ]
-    # An alias has one index for writing at most: of two processes that found none to replace,
-    # the second is refused, and looks again.
+    # `is_write_index` serves as a compare-and-swap: an alias has at most one index for writing. Of
+    # two processes that both found no index to replace, the server refuses the second, which then
+    # looks again.
     added = {"index": concrete, "alias": alias_of(name), "is_write_index": True}
     return [*actions, {"add": added}]

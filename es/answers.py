@@ -1,25 +1,40 @@
-"""What an answer must look like: its shape is checked before anything is read from it."""
+"""Shapes of a server's answers, checked before anything is read from an answer.
 
-from collections.abc import Iterable
+Something else than Elasticsearch may answer, or a proxy may change what it answers. A check at the
+border gives one clear message instead of a `KeyError` somewhere inside.
+"""
+
+from collections.abc import Iterable, Mapping
 from types import UnionType
 
 from allusion_es.core.errors import ServerRefusedError
+from allusion_es.es.meta import PASSAGE_FIELDS
 
 _MOST = 2**53
-"""Up to here every reader of JSON knows whole numbers exactly."""
+"""Largest whole number that every reader of JSON keeps exactly."""
 
 _MOST_SCORE = 3.4e38
-"""Scores are numbers of single precision."""
+"""Largest score: servers compute scores in single precision."""
 
 
 class Count(int):
-    """Stands in shapes for a whole number that is not below 0."""
+    """In a shape: a whole number from 0 on."""
 
+
+Fields = Mapping[str, type]
+"""The shape of an object whose values are no lists or objects: its keys, and the type of each."""
 
 Shape = object
-"""A type; a list with the shape of each of its values; a tuple with those of all its values; or a
-dictionary with the shapes of some of its values, or under `...` that of every one."""
+"""The shape of a JSON value, in one of four forms:
 
+- a type: the value is of this type;
+- a list of one shape: a list whose values all have it;
+- a tuple of shapes: a list of as many values, one shape each;
+- a dictionary: an object with at least these keys, or with `...` as its only key, an object all of
+  whose values have that shape.
+"""
+
+# Answers to requests, or the parts of them that are read.
 ACKNOWLEDGED = {"acknowledged": bool}
 NODES = {"nodes": {...: {"version": str}}}
 INDEXES = {...: {"aliases": dict, "mappings": dict, "settings": {"index": dict}}}
@@ -34,17 +49,24 @@ BUCKETS = {"aggregations": {"books": {"buckets": [{"key": str}]}}, **SHARDS}
 WORDS = {"fields": {"words": (str,)}}
 DOCUMENTS = {"docs": [{"_id": str}]}
 
+# Sources of documents, and the description of a run in its index's mapping.
+_NUMBERS = frozenset({"chapter", "verse", "order"})
+PASSAGE: Fields = {name: int if name in _NUMBERS else str for name in PASSAGE_FIELDS}
+PASSAGE_WORDS: Fields = {"token": str, "lemma": str}
+TERM: Fields = {"df": Count, "cf": Count, "max_tf": Count}
+RUN: Fields = {"run_id": str, "time": str, "queries": Count, "documents": Count, "method": str}
+
 
 def check_answer(answer: object, shape: Shape, url: str) -> None:
-    """Make sure that an answer has a shape; numbers must be finite.
+    """Raise an error unless an answer has the given shape and finite numbers.
 
     Args:
         answer: The answer, or a part of it.
-        shape: What it must have; more may be there.
-        url: Who answers, for messages.
+        shape: The shape; objects may have further keys.
+        url: The server's URL, for the message.
 
     Raises:
-        ServerRefusedError: It has not; the message says where.
+        ServerRefusedError: The answer has another shape; the message says where.
 
     Example:
         >>> check_answer({"docs": [{"_id": 1}]}, DOCUMENTS, "http://es:9200")
@@ -59,11 +81,11 @@ understood (docs.0._id); see whether something between changes it
 
 
 def strange_answer(url: str, what: str) -> ServerRefusedError:
-    """The error for an answer that is none to what was asked.
+    """The error for an answer that does not fit the request.
 
     Args:
-        url: Who answers.
-        what: Which part of the answer.
+        url: The server's URL.
+        what: The part of the answer that does not fit.
     """
     return ServerRefusedError(
         f"what {url} answers cannot be understood ({what[:60]}); see whether something between "
@@ -72,7 +94,7 @@ def strange_answer(url: str, what: str) -> ServerRefusedError:
 
 
 def _misfit(value: object, shape: Shape) -> tuple[str, ...] | None:
-    """The path to the first value that is not what it must be, or None."""
+    """The path to the first value of another shape; None if there is none, () for the whole."""
     parts: Iterable[tuple[str, object, Shape]]
     match shape:
         case list():
@@ -98,6 +120,7 @@ def _misfit(value: object, shape: Shape) -> tuple[str, ...] | None:
 
 
 def _is(value: object, kind: object) -> bool:
+    """True if a value is of a type; True and False are no numbers, whole numbers are floats."""
     if isinstance(value, bool):
         return kind is bool
     if kind is float:

@@ -1,6 +1,10 @@
-"""What an index on a server is asked, and a memory for the answers."""
+"""Requests to an index on a server, with an LRU cache for the answers.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+A reranker needs the words and the statistics of all candidates of a query, and candidates of one
+query return in the next. So most of them are asked for once only.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -11,28 +15,28 @@ from allusion_es.es.answers import (
     BUCKETS,
     DOCUMENTS,
     NAMED,
+    PASSAGE,
+    PASSAGE_WORDS,
     SCORED,
     SEARCHES,
+    TERM,
     WORDS,
-    Count,
+    Fields,
     check_answer,
     strange_answer,
 )
 from allusion_es.es.connection import Server, encode
 from allusion_es.es.documents import MAX_WORD, term_id, unpack_words
 from allusion_es.es.errors import reason_of, search_failure
-from allusion_es.es.meta import PARALLELS, PASSAGE_FIELDS
+from allusion_es.es.meta import PARALLELS
 from allusion_es.es.partial import Partial, find_shortfall
 from allusion_es.retrieval.types import Field
-
-# Cutting long work into parts.
-
 
 T = TypeVar("T")
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """`items` in lists of `size`, the last one shorter.
+    """Cut items into lists of `size`; the last one may be shorter.
 
     Example:
         >>> list(batches("abc", 2))
@@ -43,31 +47,26 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-Fields = Mapping[str, type]
-"""Fields of documents, and what each is."""
-
 Term = tuple[int, int, int]
-"""Document frequency, collection frequency, most occurrences in one passage."""
+"""A word's document frequency, collection frequency, and highest frequency in one passage."""
 
-_TERM: Fields = {"df": Count, "cf": Count, "max_tf": Count}
-_NUMBERS = frozenset({"chapter", "verse", "order"})
-_PASSAGE: Fields = {name: int if name in _NUMBERS else str for name in PASSAGE_FIELDS}
-_WORDS: Fields = {"token": str, "lemma": str}
-
+# Documents of one request: some hundred kilobytes.
 _TOGETHER = 1_000
+
+# Sizes of the caches: the whole Vulgate (35,809 verses) and its words, some tens of megabytes.
 _KEPT_PASSAGES = 50_000
 _KEPT_TERMS = 200_000
 
 
 class CachedRequests:
-    """Searches, words, passages and term statistics of one index.
+    """Requests for searches, words, passages and term statistics of one index.
 
     Args:
-        server: Where it is.
-        name: Its name, for messages.
-        concrete: The index that holds the passages.
-        terms_index: The index that holds the term statistics.
-        partial: Allows searches that not all shards took part in, and is told of them.
+        server: The server.
+        name: The name that the user gave to the index, for messages.
+        concrete: The concrete index with the passages.
+        terms_index: The concrete index with the term statistics.
+        partial: Permission to accept partial answers, or None.
     """
 
     def __init__(
@@ -78,17 +77,19 @@ class CachedRequests:
         terms_index: str,
         partial: Partial | None = None,
     ) -> None:
-        """Nothing asked yet."""
+        """Start with an empty cache."""
         self._server = server
         self._partial = partial
         self._name = name
-        self._proper = concrete
+        self._concrete = concrete
         self._terms_index = terms_index
         self._words: LruCache[str, tuple[str, str]] = LruCache(_KEPT_PASSAGES)
         self._terms: LruCache[str, Term] = LruCache(_KEPT_TERMS)
 
     def search(self, bodies: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-        """The hits of several searches; the words that come with them are remembered.
+        """The hits of several searches, sent in one request.
+
+        The words that come with the hits are put into the cache.
 
         Raises:
             IndexMissingError: The index was deleted or rebuilt meanwhile.
@@ -97,7 +98,7 @@ class CachedRequests:
         allowed = self._partial is not None
         lines = [encode(line) for body in bodies for line in (_header(body, allowed), body)]
         with self._open():
-            answer = self._server.send_lines(f"/{self._proper}/_msearch", lines)
+            answer = self._server.send_lines(f"/{self._concrete}/_msearch", lines)
             check_answer(answer, SEARCHES, self._server.url)
             answers = answer["responses"]
             if len(answers) != len(bodies):
@@ -105,6 +106,7 @@ class CachedRequests:
             return [self._hits(body, answer) for body, answer in zip(bodies, answers, strict=True)]
 
     def _hits(self, body: dict[str, Any], answer: dict[str, Any]) -> list[dict[str, Any]]:
+        """The hits in the answer to one search; an error if it failed or is partial."""
         url = self._server.url
         if failure := search_failure(answer, url):
             raise failure
@@ -120,6 +122,7 @@ class CachedRequests:
         return hits
 
     def _check_shards(self, answer: dict[str, Any]) -> None:
+        """Raise an error for a partial answer, or record it where that is permitted."""
         if shortfall := find_shortfall(answer):
             if self._partial is None:
                 raise shortfall.error(self._server.url)
@@ -132,10 +135,10 @@ class CachedRequests:
             raise strange_answer(self._server.url, "words") from None
 
     def words(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """The tokens and the lemmas of passages, with blanks between them.
+        """For each passage its tokens and its lemmas, with blanks between words.
 
         Raises:
-            VerseError: An id is not in the index; the message names it.
+            VerseError: The index has no passage of an id; the message names it.
         """
         found: dict[str, tuple[str, str]] = {}
         missing = []
@@ -145,43 +148,43 @@ class CachedRequests:
                 missing.append(identifier)
             else:
                 found[identifier] = words
-        for identifier, source in self._sources(missing, _WORDS):
+        for identifier, source in self._sources(missing, PASSAGE_WORDS):
             found[identifier] = (source["token"], source["lemma"])
             self._words.put(identifier, found[identifier])
         return found
 
     def books(self, most: int) -> frozenset[str]:
-        """The books that passages are of, at most so many; raises as `search` does."""
+        """The books of all passages, at most `most`; raises the errors of `search`."""
         counted = {"books": {"terms": {"field": "book", "size": most}}}
         with self._open():
             answer = self._server.request(
-                "POST", f"/{self._proper}/_search", {"size": 0, "aggs": counted}
+                "POST", f"/{self._concrete}/_search", {"size": 0, "aggs": counted}
             )
         check_answer(answer, BUCKETS, self._server.url)
         self._check_shards(answer)
         return frozenset(each["key"] for each in answer["aggregations"]["books"]["buckets"])
 
     def passages(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """All properties of passages but their words; raises as `words` does."""
-        return dict(self._sources(list(dict.fromkeys(ids)), _PASSAGE))
+        """For each passage its properties, without words; raises the errors of `words`."""
+        return dict(self._sources(list(dict.fromkeys(ids)), PASSAGE))
 
     def parallels(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """For each passage the ids of those that say nearly the same; raises as `words` does."""
+        """For each passage the ids of its parallels; raises the errors of `words`."""
         return {
             identifier: tuple(_texts(source.get(PARALLELS, []), self._server.url))
             for identifier, source in self._sources(list(dict.fromkeys(ids)), {}, (PARALLELS,))
         }
 
     def terms(self, field: Field, words: Sequence[str]) -> dict[str, Term]:
-        """Statistics of those of `words` that the collection has."""
+        """The statistics of those words that the collection has."""
         distinct = [word for word in dict.fromkeys(words) if len(word) <= MAX_WORD]
         terms = {word: self._terms.get(term_id(field, word)) for word in distinct}
         missing = [word for word, term in terms.items() if term is None]
         for batch in batches(missing, _TOGETHER):
             ids = [term_id(field, word) for word in batch]
-            documents = self._documents(self._terms_index, ids, _TERM)
+            documents = self._documents(self._terms_index, ids, TERM)
             for word, identifier, source in zip(batch, ids, documents, strict=True):
-                # That a word is unknown is worth remembering too.
+                # Unknown words are kept too: queries are full of them.
                 term = (source["df"], source["cf"], source["max_tf"]) if source else (0, 0, 0)
                 self._terms.put(identifier, term)
                 terms[word] = term
@@ -190,8 +193,15 @@ class CachedRequests:
     def _sources(
         self, ids: Sequence[str], fields: Fields, may_have: Sequence[str] = ()
     ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each id with some fields of its document.
+
+        Args:
+            ids: Passages.
+            fields: Fields that each document must have.
+            may_have: Fields that a document may lack.
+        """
         for batch in batches(ids, _TOGETHER):
-            documents = self._documents(self._proper, batch, fields, may_have)
+            documents = self._documents(self._concrete, batch, fields, may_have)
             for identifier, source in zip(batch, documents, strict=True):
                 if source is None:
                     raise VerseError(f"index {self._name!r} has no passage {identifier!r}")
@@ -200,7 +210,7 @@ class CachedRequests:
     def _documents(
         self, index: str, ids: Sequence[str], fields: Fields, may_have: Sequence[str] = ()
     ) -> list[dict[str, Any] | None]:
-        """Some fields of documents, None for those that do not exist."""
+        """Some fields of documents, in the order of the ids; None for those that do not exist."""
         path = f"/{index}/_mget?_source_includes={','.join((*fields, *may_have))}"
         with self._open():
             answer = self._server.request("POST", path, {"ids": list(ids)})
@@ -213,6 +223,8 @@ class CachedRequests:
     def _source(
         self, document: dict[str, Any], fields: Fields, may_have: Sequence[str]
     ) -> dict[str, Any] | None:
+        """Some fields of one document of an `_mget`, or None if it does not exist."""
+        # A document has an error of its own if its shard is missing, or its index is gone.
         if "error" in document:
             kind, reason = reason_of(document)
             if kind == "index_not_found_exception":
@@ -230,7 +242,7 @@ class CachedRequests:
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        """Tell what it means if the index that was there is there no more."""
+        """Turn the error for a missing index into one that says that it was deleted or rebuilt."""
         try:
             yield
         except IndexMissingError as error:
@@ -241,13 +253,17 @@ class CachedRequests:
 
 
 def _header(body: dict[str, Any], allowed: bool) -> dict[str, Any]:
-    """How a search goes over several shards: word statistics are those of all of them.
+    """The header of one search of an `_msearch`.
+
+    Scores of BM25 depend on document frequencies. `dfs_query_then_fetch` takes these from all
+    shards, so that scores do not depend on how passages are spread; a kNN search has none.
 
     Args:
         body: The search.
-        allowed: Whether its answer may lack some of them.
+        allowed: Whether its answer may be partial.
     """
-    # An answer without some shards is refused here, where it can be said which they are.
+    # The setting overrides one of the cluster. Without it, `_check_shards` refuses partial answers,
+    # with a message that says which shards are missing.
     header: dict[str, Any] = {"allow_partial_search_results": True} if allowed else {}
     return header if "knn" in body else {**header, "search_type": "dfs_query_then_fetch"}
 

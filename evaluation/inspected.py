@@ -6,7 +6,7 @@ from typing import Any
 
 from allusion_es.core.caches import LruCache
 from allusion_es.corpora.passage import Passage
-from allusion_es.es.kibana.documents import Candidate, StageRank, score_of
+from allusion_es.es.kibana.candidate import Candidate, StageRank, score_of
 from allusion_es.evaluation.errors import loss_of
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.retrieval.index import CandidateIndex

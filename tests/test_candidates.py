@@ -18,18 +18,18 @@ from allusion_es.core.errors import (
     UsageError,
 )
 from allusion_es.es import alias_swap, bulk
-from allusion_es.es.catalogue import list_indices
+from allusion_es.es.catalogue import list_indexes
 from allusion_es.es.connection import Server
-from allusion_es.es.kibana import candidates
-from allusion_es.es.kibana.candidates import ALIAS, delete_run, list_runs, push_candidates
-from allusion_es.es.kibana.documents import (
-    MAX_ID_BYTES,
+from allusion_es.es.documents import MAX_ID_BYTES
+from allusion_es.es.kibana import pushed_runs
+from allusion_es.es.kibana.candidate import (
     Candidate,
     StageNames,
     StageRank,
     describe_candidate,
     document_id,
 )
+from allusion_es.es.kibana.pushed_runs import ALIAS, delete_run, list_runs, push_candidates
 from allusion_es.retrieval.types import Contribution
 
 STAGES = StageNames(("bm25",), ("soft-cosine", "fuse:bm25+wmd"))
@@ -167,7 +167,7 @@ def test_the_count_is_verified(server: Server, monkeypatch: pytest.MonkeyPatch) 
         sent(server, index, held[1:])
         return len(held)
 
-    monkeypatch.setattr(candidates, "index_documents", one_too_few)
+    monkeypatch.setattr(pushed_runs, "index_documents", one_too_few)
     with pytest.raises(ServerRefusedError, match="holds 3 of 4 candidates; they were discarded"):
         push_candidates(server, "r", several(4), StageNames())
     assert len(documents(server)) == 2
@@ -209,7 +209,7 @@ def test_hostile_run_ids_are_but_names(server: Server, run_id: str) -> None:
 
 def test_candidates_are_no_index_of_passages(server: Server) -> None:
     push_candidates(server, "r", several(1), StageNames())
-    assert list_indices(server) == []
+    assert list_indexes(server) == []
 
 
 def test_documents_are_made_while_they_are_sent(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from allusion_es.core.errors import UsageError
+from allusion_es.core.errors import AllusionError, UsageError
 from allusion_es.es.address import Login, find_address
 
 SECRET = "geheim-4711"
@@ -96,4 +96,4 @@ def test_certificates(tmp_path: Path) -> None:
 def test_secrets_are_not_shown() -> None:
     address = find_address(f"http://me:{SECRET}@a", environment={})
     assert SECRET not in repr(address)
-    assert SECRET in address.login.secrets()
+    assert str(address.login.without_secrets(AllusionError(f"no {SECRET}"))) == "no ***"

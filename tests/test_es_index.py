@@ -23,7 +23,10 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.es import alias_swap, build, requests
 from allusion_es.es.build import build_es_index
 from allusion_es.es.bulk import index_documents
-from allusion_es.es.catalogue import IndexSummary, list_indices
+from allusion_es.es.catalogue import (
+    IndexSummary,
+    list_indexes,
+)
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
 from allusion_es.es.meta import KEY
@@ -74,7 +77,7 @@ def index(server: Server) -> ElasticsearchIndex:
 def test_what_was_indexed_is_found_at_once(server: Server) -> None:
     assert build_es_index(server, "little", iter(TEXTS), SETTINGS) == 5
     assert words(server, "gustate") == ("Ps.33.9",)
-    assert list_indices(server) == [IndexSummary("little", 5)]
+    assert list_indexes(server) == [IndexSummary("little", 5)]
 
 
 def test_an_index_knows_itself(server: Server) -> None:
@@ -255,7 +258,7 @@ def test_a_rebuilt_index_replaces_the_old_one(server: Server, index: Elasticsear
 def test_deleting(server: Server, index: ElasticsearchIndex) -> None:
     build_es_index(server, "little-2", TEXTS, SETTINGS)
     delete_index(server, "little")
-    assert [summary.name for summary in list_indices(server)] == ["little-2"]
+    assert [summary.name for summary in list_indexes(server)] == ["little-2"]
     assert len(indexes(server)) == 2
     with pytest.raises(IndexMissingError, match=r"no index 'little' \(it has little-2\)"):
         open_index(server, "little")
@@ -270,7 +273,7 @@ def test_others_indexes_are_let_be(server: Server) -> None:
         server.request("PUT", f"/{name}")
     others = indexes(server)
     build_es_index(server, "little", TEXTS, SETTINGS)
-    assert [summary.name for summary in list_indices(server)] == ["little"]
+    assert [summary.name for summary in list_indexes(server)] == ["little"]
     delete_index(server, "little")
     assert indexes(server) == others
     with pytest.raises(IndexMissingError):
@@ -344,8 +347,8 @@ def test_an_alias_that_moved_although_the_answer_was_lost(
 ) -> None:
     move = alias_swap.make_current
 
-    def losing(server: Server, name: str, proper: str) -> None:
-        move(server, name, proper)
+    def losing(server: Server, name: str, concrete: str) -> None:
+        move(server, name, concrete)
         raise ServerUnavailableError("no answer")
 
     monkeypatch.setattr(build, "make_current", losing)
@@ -466,7 +469,7 @@ def test_an_index_of_another_format(
     server.request("PUT", "/allusion-little/_mapping", {"_meta": {KEY: content}})
     with pytest.raises(IndexDamagedError, match=rf"{text}.*rebuild it"):
         open_index(server, "little")
-    (summary,) = list_indices(server)
+    (summary,) = list_indexes(server)
     assert text in summary.problem
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert words(server, "gustate") == ("Ps.33.9",)

@@ -244,12 +244,12 @@ def test_the_servers_own_match_query_scores_the_same(
     remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
 ) -> None:
     """What `_explain` says of a match query, repeated words and long verses included."""
-    server, proper = remote._lookups._server, remote._lookups._proper
+    server, concrete = remote._requests._server, remote._requests._concrete
     for query in queries[:25]:
         request = SearchRequest("bm25", "lemma", 5, Counter(query.lemmas))
         (ranking,) = vulgate_index.search([request])
         match = {"query": {"match": {"lemma": " ".join(query.lemmas)}}}
-        search = f"/{proper}/_search?search_type=dfs_query_then_fetch"
+        search = f"/{concrete}/_search?search_type=dfs_query_then_fetch"
         hits = server.request("POST", search, {**match, "size": 50})["hits"]["hits"]
         scores = {hit["_id"]: hit["_score"] for hit in hits}
         for identifier, score in zip(ranking.ids, ranking.scores, strict=True):

@@ -15,9 +15,9 @@ from processes import Run
 
 from allusion_es.core.errors import UsageError
 from allusion_es.es.connection import Server
-from allusion_es.es.kibana.candidates import ALIAS, push_candidates
-from allusion_es.es.kibana.documents import Candidate, StageNames, StageRank, candidates_body
+from allusion_es.es.kibana.candidate import Candidate, StageNames, StageRank, candidates_body
 from allusion_es.es.kibana.objects import CANDIDATES, as_lines, saved_objects
+from allusion_es.es.kibana.pushed_runs import ALIAS, push_candidates
 from allusion_es.evaluation.errors import GOOD
 from allusion_es.retrieval.types import Contribution
 

@@ -10,7 +10,7 @@ import pytest
 from allusion_es.core.errors import ServerRefusedError, ServerUnavailableError, UsageError
 from allusion_es.es.answers import Count, check_answer
 from allusion_es.es.connection import StrictJson, TooLargeError, read_whole
-from allusion_es.es.kibana import https
+from allusion_es.es.kibana import client
 from allusion_es.es.kibana.client import Kibana
 from allusion_es.es.queries import tfidf_query
 from allusion_es.retrieval.types import SearchRequest
@@ -69,7 +69,7 @@ def test_kibana_sends_byte_by_byte() -> None:
 
 
 def test_kibana_sends_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(https, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(client, "_MOST_BYTES", 1 << 20)
     with (
         sending(part=b" " * 10_000, pause=0) as url,
         pytest.raises(ServerRefusedError, match="sends more than any answer can have"),

@@ -1,8 +1,8 @@
 """Kibana's saved objects: data views, a saved search, panels and a dashboard of candidates.
 
-`mappings/kibana.json` says what they show; here that becomes what Kibana imports. All of it is of
-the oldest Kibana that is served: newer ones bring what they import up to date themselves, but
-refuse what is newer than they are. So a file that a newer Kibana exports does not replace this.
+`mappings/kibana.json` lists what they show; the functions here put that into Kibana's format. The
+format is that of the oldest supported Kibana, since newer ones convert what they import, but no
+Kibana imports a newer format. So do not replace this by a file that a newer Kibana exported.
 """
 
 import copy
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from allusion_es.es.catalogue import alias_of
-from allusion_es.es.kibana.candidates import ALIAS
+from allusion_es.es.kibana.pushed_runs import ALIAS
 from allusion_es.retrieval.index import check_name
 
 SavedObject = dict[str, Any]
-"""An object as it stands in a line of an export."""
+"""A saved object: one line of Kibana's export file."""
 
 CANDIDATES = "allusion-es-candidates"
 """Id of the data view of candidates."""
@@ -31,10 +31,10 @@ _INDEX_REF = "kibanaSavedObjectMeta.searchSourceJSON.index"
 
 
 def saved_objects(index: str = "vulgate") -> list[SavedObject]:
-    """All objects, each after those that it refers to; ids are the same every time.
+    """All saved objects, each after those that it refers to. Their ids never change.
 
     Args:
-        index: Name of the index on the server whose passages are to be seen.
+        index: Name of the index on the server whose passages the second data view shows.
 
     Raises:
         UsageError: No index can have that name.
@@ -61,16 +61,17 @@ def saved_objects(index: str = "vulgate") -> list[SavedObject]:
 
 
 def as_lines(objects: list[SavedObject]) -> bytes:
-    """The objects as Kibana imports them: one a line."""
+    """The objects as lines of JSON, the format that Kibana imports."""
     return "".join(f"{_json(each)}\n" for each in objects).encode()
 
 
 def _data_view(identifier: str, title: str, view: dict[str, Any]) -> SavedObject:
+    """A data view: the name of an index or alias, and formats for its numbers."""
     formats = {
         field: {"id": "number", "params": {"pattern": pattern}}
         for field, pattern in view["formats"].items()
     }
-    # No field of time: with one, Kibana would show the last 15 minutes only.
+    # No time field is named: with one, Kibana would show only the last 15 minutes.
     attributes = {
         "title": title,
         "name": view["name"],
@@ -85,6 +86,7 @@ def _data_view(identifier: str, title: str, view: dict[str, Any]) -> SavedObject
 
 
 def _search(search: dict[str, Any]) -> SavedObject:
+    """A saved search: the table of documents with its columns."""
     attributes = {
         "title": search["title"],
         "description": search["description"],
@@ -100,6 +102,7 @@ def _search(search: dict[str, Any]) -> SavedObject:
 
 
 def _visualization(panel: dict[str, Any], plan: dict[str, Any]) -> SavedObject:
+    """A panel: a chart of aggregations, or a Vega chart, which has a language of its own."""
     kind = panel["kind"]
     indexed = kind != "vega"
     state = {"title": panel["title"], "type": kind, "aggs": [], "params": {}}
@@ -126,6 +129,7 @@ def _visualization(panel: dict[str, Any], plan: dict[str, Any]) -> SavedObject:
 
 
 def _agg(number: int, agg: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """An aggregation of a panel, with the parameters of its type where it sets none itself."""
     params = copy.deepcopy(defaults[agg["type"]])
     params |= {name: agg[name] for name in ("field", "size", "order", "interval") if name in agg}
     if "filters" in agg:
@@ -155,6 +159,11 @@ def _params(panel: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dashboard(dashboard: dict[str, Any], types: dict[str, str]) -> SavedObject:
+    """The dashboard: its panels on a grid, and drop-down lists above them.
+
+    Objects refer to others by name only; `references` says which id a name stands for, so that
+    Kibana can give other ids to imported objects.
+    """
     panels, references = [], {}
     for identifier, (x, y, width, height) in dashboard["grid"].items():
         panels.append(
@@ -190,6 +199,7 @@ def _dashboard(dashboard: dict[str, Any], types: dict[str, str]) -> SavedObject:
 
 
 def _controls(controls: dict[str, str]) -> dict[str, Any]:
+    """The drop-down lists above the dashboard, one for each field."""
     panels = {
         field: {
             "type": "optionsListControl",
@@ -217,6 +227,7 @@ def _controls(controls: dict[str, str]) -> dict[str, Any]:
 
 
 def _source(query: str, indexed: bool) -> dict[str, str]:
+    """The source of an object's documents: a query, and perhaps a data view."""
     source: dict[str, Any] = {"query": {"query": query, "language": "kuery"}, "filter": []}
     if indexed:
         source["indexRefName"] = _INDEX_REF
@@ -230,7 +241,15 @@ def _object(
     references: dict[str, str] | None = None,
     types: dict[str, str] | None = None,
 ) -> SavedObject:
-    """An object; `references` has the id behind each name, a data view where `types` lacks it."""
+    """A saved object.
+
+    Args:
+        kind: Its type.
+        identifier: Its id.
+        attributes: Its attributes.
+        references: For each name of a reference, the id of the object that it refers to.
+        types: The types of objects by id; an id that is not there is that of a data view.
+    """
     return {
         "type": kind,
         "id": identifier,

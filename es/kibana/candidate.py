@@ -1,4 +1,8 @@
-"""What a candidate of a query is, and the document that stands for it on a server."""
+"""A candidate of a query, and the document that stands for it on a server.
+
+One document holds all that people want to filter and sort by in Kibana: the query, the passage, its
+rank and score in every stage, and whether a gold link names it.
+"""
 
 import hashlib
 import json
@@ -11,28 +15,27 @@ from typing import Any
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
+from allusion_es.es.documents import MAX_ID_BYTES
 from allusion_es.retrieval.reranking import UNDEFINED
 from allusion_es.retrieval.types import Contribution
-
-MAX_ID_BYTES = 512
-"""Elasticsearch takes no longer ids."""
 
 # Folders lie side by side in the checkout and where they are installed.
 _MAPPING = Path(__file__).parents[2] / "mappings" / "candidates.json"
 
 _SHOWN_BYTES = 60
-"""Of ids that are too long so much stays, for people to see which is meant."""
+"""Bytes that stay of an id that is too long, so that people see whose it is."""
 
+# Dots would nest fields, and other characters are awkward in Kibana's query language.
 _NOT_IN_FIELDS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class StageRank:
-    """Where a candidate stands in the ranking of one stage.
+    """The rank and score of a candidate in one stage.
 
     Attributes:
-        rank: From 1.
-        score: Finite; None where the stage's formula has no value for it.
+        rank: Rank, from 1.
+        score: A finite score; None if the stage's formula has no value for the candidate.
     """
 
     rank: int
@@ -44,25 +47,25 @@ class Candidate:
     """A passage that was found for a query, or a gold passage that was not.
 
     Attributes:
-        query_id: The query.
+        query_id: The query's id.
         verse_id: The passage's id; for verses the OSIS id.
         query_text: The query's words, or "" where they are not known.
         query_lemmas: Its lemmas.
-        gold: Whether a gold link says that the query alludes to it; None where no gold link of
-            the query is known.
-        loss: Where a gold passage was lost: `first stage`, `reranking`, or "" where it was not;
-            None for all other passages.
-        reference: What people read (`Ps 33,9`).
+        gold: True if a gold link says that the query alludes to the passage; None if the query
+            has no gold links.
+        loss: The stage that lost a gold passage: `first stage`, `reranking`, or "" if none did;
+            None for passages that are not gold.
+        reference: The reference for people (`Ps 33,9`).
         book: OSIS code of the book, or "".
         testament: `ot`, `nt`, or "".
         order: Position in the collection, or None.
         text: The passage's text.
-        first: Its place among all candidates before reranking, or None.
-        final: Its place in the final ranking, or None.
-        first_stages: Its place in the ranking of each first stage that found it.
-        rerankers: Its place in the ranking of each reranker.
-        contributions: Word pairs behind the final score, largest first; perhaps only some.
-        other_contributions: What the pairs add that are not in `contributions`.
+        first: Rank and score among all candidates before reranking, or None.
+        final: Rank and score in the final ranking, or None.
+        first_stages: Rank and score in each first stage that found it, by name.
+        rerankers: Rank and score in each reranker, by name.
+        contributions: Word pairs behind the final score, largest first; perhaps not all.
+        other_contributions: Sum of the pairs that are not in `contributions`.
     """
 
     query_id: str
@@ -86,7 +89,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class StageNames:
-    """The stages of a run, each of which gets fields of its own.
+    """The names of the stages of a run; each stage has fields of its own in the documents.
 
     Attributes:
         first_stages: Names of candidate generators.
@@ -100,7 +103,7 @@ class StageNames:
     rerankers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the names."""
+        """Check that each name has a field of its own."""
         for names in (self.first_stages, self.rerankers):
             fields: dict[str, str] = {}
             for name in names:
@@ -113,7 +116,7 @@ class StageNames:
 
 
 def stage_field(name: str) -> str:
-    """The name of a stage as part of a field's name.
+    """The part of a field's name that stands for a stage.
 
     Example:
         >>> stage_field("fuse:bm25+soft-cosine")
@@ -123,10 +126,12 @@ def stage_field(name: str) -> str:
 
 
 def document_id(run_id: str, query_id: str, verse_id: str) -> str:
-    """The id of a candidate's document: another one for each run, query and passage.
+    """The id of a candidate's document, unique for each run, query and passage.
+
+    `/` joins the parts, so `/` within them is escaped. Ids that are too long end in their hash.
 
     Raises:
-        InputError: A part of it is no text that can be sent (half of a surrogate pair).
+        InputError: An id has a lone surrogate, which cannot be written in UTF-8.
 
     Example:
         >>> document_id("bm25", "sermo 3/1", "Ps.33.9")
@@ -148,12 +153,12 @@ def document_id(run_id: str, query_id: str, verse_id: str) -> str:
 
 
 def describe_candidate(run_id: str, time: str, candidate: Candidate) -> Document:
-    """The document of a candidate; fields without a value are left out.
+    """The id and the JSON of a candidate's document; fields without a value are left out.
 
     Args:
-        run_id: The run.
+        run_id: The run's id.
         time: When the run was pushed, ISO 8601.
-        candidate: What to describe.
+        candidate: The candidate.
 
     Raises:
         InputError: An id or a number cannot be written.
@@ -216,7 +221,10 @@ def _pairs(contributions: Iterable[Contribution]) -> list[dict[str, Any]] | None
 
 
 def score_of(score: float | None) -> float | None:
-    """A reranker's score as it is kept: None where its formula has no value.
+    """A reranker's score for `StageRank`: None if its formula has no value.
+
+    Rerankers mark such a score by a number far below all others, which would spoil averages and
+    charts in Kibana.
 
     Example:
         >>> score_of(-1000.0), score_of(0.5)

@@ -1,10 +1,9 @@
-"""Candidates of runs on a server, to be looked at in Kibana: pushed, listed, deleted.
+"""Runs on a server whose candidates can be looked at in Kibana: pushed, listed and deleted.
 
-Each run is an index of its own, and one alias leads to all of them. So a run that is pushed
-again takes the place of what was there in a single step, and nothing is ever there by half.
+Each run is a concrete index of its own, and one alias points to all of them. So a run that is
+pushed again replaces the old one by a single alias swap, and Kibana never shows half a run.
 """
 
-import contextlib
 import re
 import secrets
 import time
@@ -14,38 +13,38 @@ from datetime import UTC, datetime
 from typing import Any
 
 from allusion_es.core.errors import (
-    AllusionError,
     IndexMissingError,
     InputError,
     ServerRefusedError,
-    ServerUnavailableError,
     UsageError,
 )
-from allusion_es.es.alias_swap import at_work_on, delete_locks, is_left_behind
-from allusion_es.es.answers import Count, check_answer
+from allusion_es.es.alias_swap import (
+    at_work_on,
+    created,
+    delete_locks,
+    discard,
+    is_left_behind,
+    swap_alias,
+)
+from allusion_es.es.answers import RUN, check_answer
 from allusion_es.es.bulk import Document, count_documents, index_documents
 from allusion_es.es.catalogue import ConcreteIndex, create_index, delete_concrete, describe_indexes
 from allusion_es.es.connection import Server
-from allusion_es.es.kibana.documents import (
+from allusion_es.es.kibana.candidate import (
     Candidate,
     StageNames,
     candidates_body,
     describe_candidate,
 )
+from allusion_es.es.meta import KEY
 
 ALIAS = "allusion_candidates"
-"""Leads to the candidates of all runs; no index of passages can have this name."""
-
-KEY = "allusion_es"
-"""Where in an index's `_meta` its run is described."""
+"""The alias of all runs; its `_` keeps it apart from aliases of passages, which have `-` there."""
 
 MAX_RUN_ID = 200
-"""Characters of a run's id."""
+"""Most characters of a run's id. It is part of the id of every document, which is limited too."""
 
-_TRIES = 5
-_SUMMARY = {"run_id": str, "time": str, "queries": Count, "documents": Count, "method": str}
-
-_PROPER = re.compile(rf"{ALIAS}-\d{{14}}-[0-9a-f]{{8}}")
+_CONCRETE_NAME = re.compile(rf"{ALIAS}-\d{{14}}-[0-9a-f]{{8}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,10 @@ class RunSummary:
     """A run whose candidates are on a server.
 
     Attributes:
-        run_id: Its id.
+        run_id: The id of the run.
         time: When it was pushed, ISO 8601 in UTC.
-        queries: How many queries have a document.
-        documents: How many documents it has: candidates, and gold passages that are none.
+        queries: Number of queries that have a document.
+        documents: Number of documents: candidates, and gold passages that no stage found.
         method: How the candidates were found and ranked, for people to read.
     """
 
@@ -69,18 +68,18 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class _RunIndex:
-    """An index with the candidates of a run.
+    """A concrete index with the candidates of a run.
 
     Attributes:
-        concrete: Its name.
-        current: Whether the alias leads to it.
-        created: When it was created, in milliseconds of the server's clock.
-        summary: The run, once it is complete.
+        concrete: The name of the index.
+        current: True if the alias points to it.
+        created: When it was created, in seconds of the server's clock.
+        summary: The run; None while it is being pushed.
     """
 
     concrete: str
     current: bool
-    created: int
+    created: float
     summary: RunSummary | None
 
 
@@ -92,45 +91,46 @@ def push_candidates(
     *,
     method: str = "",
 ) -> RunSummary:
-    """Write a run's candidates; a run of the same id that is there is replaced by this one.
+    """Write the candidates of a run, which replaces a run of the same id once it is complete.
 
-    Whatever goes wrong, the server is left as it was.
+    If anything fails, the server is left as it was.
 
     Args:
-        server: Where to write them.
-        run_id: Names the run.
-        candidates: Read once, and kept only until they are sent; for each query together.
-        stages: The first stages and rerankers that they have ranks and scores of.
+        server: The server.
+        run_id: The id of the run.
+        candidates: Read once and sent batch by batch; those of one query come together.
+        stages: The first stages and rerankers whose ranks and scores the candidates have.
         method: How the candidates were found and ranked, for people to read.
 
     Raises:
         UsageError: The run id cannot be used.
         InputError: A query has the same passage twice, there are no candidates, or the server
-            cannot take one; the message names its document (`run/query/passage`) and says why.
+            cannot index one; the message names its document (`run/query/passage`) and the reason.
         ServerRefusedError: The server is read-only, full or overloaded, or lost documents.
         ServerUnavailableError: The server no longer answers.
     """
     check_run_id(run_id)
     concrete = f"{ALIAS}-{time.strftime('%Y%m%d%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    counted = _Counted(run_id, now, candidates)
+    documents = _Documents(run_id, now, candidates)
     with at_work_on(concrete):
         try:
             _delete_stale(server, concrete)
             create_index(server, concrete, candidates_body(stages))
-            _delete_stale(server, concrete)  # by age too, now that the server's time is known
-            written = index_documents(server, concrete, counted)
-            summary = RunSummary(run_id, now, counted.queries, written, method)
+            # Once more: the new index tells the server's time, so ages can be known.
+            _delete_stale(server, concrete)
+            written = index_documents(server, concrete, documents)
+            summary = RunSummary(run_id, now, documents.queries, written, method)
             _check_count(server, concrete, written)
             _make_current(server, concrete, summary)
         except BaseException:
-            _give_up(server, concrete)
+            discard(server, [concrete], lambda: _is_current(server, concrete))
             raise
     return summary
 
 
 def check_run_id(run_id: str) -> str:
-    """`run_id` itself, if it can name a run.
+    """Return a run id if it is valid.
 
     Raises:
         UsageError: It is empty, too long, or has characters that cannot be printed.
@@ -143,16 +143,16 @@ def check_run_id(run_id: str) -> str:
 
 
 def list_runs(server: Server) -> list[RunSummary]:
-    """The runs whose candidates are there, by id."""
+    """The runs on a server, sorted by id."""
     found = (one.summary for one in _find_all(server) if one.current and one.summary)
     return sorted(found, key=lambda summary: summary.run_id)
 
 
 def delete_run(server: Server, run_id: str) -> RunSummary:
-    """Delete the candidates of a run, and tell what was deleted.
+    """Delete the candidates of a run, and return its summary.
 
     Raises:
-        IndexMissingError: There are none; the message lists the runs that there are.
+        IndexMissingError: There is no such run; the message lists those that there are.
     """
     there = [one for one in _find_all(server) if one.current and one.summary]
     found = [one for one in there if one.summary and one.summary.run_id == run_id]
@@ -167,8 +167,12 @@ def delete_run(server: Server, run_id: str) -> RunSummary:
     return found[0].summary
 
 
-class _Counted:
-    """The documents of candidates, which counts queries and finds what is there twice."""
+class _Documents:
+    """An iterable of the documents of candidates, which counts queries and refuses duplicates.
+
+    Attributes:
+        queries: Number of queries so far.
+    """
 
     def __init__(self, run_id: str, now: str, candidates: Iterable[Candidate]) -> None:
         self._run_id, self._now, self._candidates = run_id, now, candidates
@@ -195,6 +199,7 @@ class _Counted:
 
 
 def _check_count(server: Server, concrete: str, written: int) -> None:
+    """Raise an error unless the server holds all documents that were written."""
     server.request("POST", f"/{concrete}/_refresh")
     counted = count_documents(server, concrete)
     if counted != written:
@@ -204,74 +209,57 @@ def _check_count(server: Server, concrete: str, written: int) -> None:
 
 
 def _make_current(server: Server, concrete: str, summary: RunSummary) -> None:
-    """Let the alias lead to the run, and to none that it replaces, in a single step."""
+    """Describe a complete run in its mapping, and swap the alias from the run that it replaces."""
     server.change("PUT", f"/{concrete}/_mapping", {"_meta": {KEY: asdict(summary)}})
-    for left in reversed(range(_TRIES)):
-        replaced = [
-            one.concrete for one in _of_run(server, summary.run_id) if one.concrete != concrete
+
+    def of_run() -> list[_RunIndex]:
+        there = (one for one in _find_all(server) if one.current and one.summary)
+        return [one for one in there if one.summary and one.summary.run_id == summary.run_id]
+
+    def actions() -> list[dict[str, Any]]:
+        old = [one.concrete for one in of_run() if one.concrete != concrete]
+        return [
+            *({"remove_index": {"index": name}} for name in old),
+            {"add": {"index": concrete, "alias": ALIAS}},
         ]
-        actions: list[dict[str, Any]] = [{"remove_index": {"index": name}} for name in replaced]
-        actions.append({"add": {"index": concrete, "alias": ALIAS}})
-        try:
-            server.change("POST", "/_aliases", {"actions": actions})
-            break
-        except AllusionError as error:
-            # The answer may have been lost, or another process may have replaced the same.
-            if _is_current(server, concrete):
-                break
-            if not left or isinstance(error, ServerUnavailableError):
-                raise
-    # Two processes that pushed the same run at once come to the same decision here.
-    runs = sorted(_of_run(server, summary.run_id), key=lambda one: (one.created, one.concrete))
+
+    swap_alias(server, actions, lambda: _is_current(server, concrete))
+    # This alias has many indexes, so no write index can decide between two processes that push the
+    # same run at the same time. Both may have added theirs; then both keep the same one.
+    runs = sorted(of_run(), key=lambda one: (one.created, one.concrete))
     delete_concrete(server, [one.concrete for one in runs[:-1]])
-
-
-def _of_run(server: Server, run_id: str) -> list[_RunIndex]:
-    return [
-        one
-        for one in _find_all(server)
-        if one.current and one.summary and one.summary.run_id == run_id
-    ]
 
 
 def _is_current(server: Server, concrete: str) -> bool:
     return any(one.concrete == concrete and one.current for one in _find_all(server))
 
 
-def _give_up(server: Server, concrete: str) -> None:
-    """Delete a half-pushed run, without hiding the error that led to this."""
-    with contextlib.suppress(AllusionError):
-        # The alias may have moved although the answer to that was lost.
-        if not _is_current(server, concrete):
-            delete_concrete(server, [concrete])
-
-
 def _find_all(server: Server) -> list[_RunIndex]:
-    """All indexes with candidates, by name, finished or not."""
+    """All concrete indexes of runs, sorted by name, including half-pushed ones."""
     found = []
     for concrete, description in sorted(describe_indexes(server, f"{ALIAS}-*").items()):
-        if _PROPER.fullmatch(concrete):
-            created = ConcreteIndex(concrete, concrete, description).setting("creation_date", 0)
+        if _CONCRETE_NAME.fullmatch(concrete):
+            time_created = created(ConcreteIndex(concrete, concrete, description))
             meta = description["mappings"].get("_meta")
             summary = _summary(meta.get(KEY) if isinstance(meta, dict) else None, server.url)
             current = ALIAS in description["aliases"]
-            found.append(_RunIndex(concrete, current, created, summary))
+            found.append(_RunIndex(concrete, current, time_created, summary))
     return found
 
 
 def _summary(meta: object, url: str) -> RunSummary | None:
-    """A run's description; None where there is none, or it is not ours."""
-    if not isinstance(meta, dict) or meta.keys() != _SUMMARY.keys():
+    """The run that a mapping describes, or None if it describes none of this program's runs."""
+    if not isinstance(meta, dict) or meta.keys() != RUN.keys():
         return None
-    check_answer(meta, _SUMMARY, url)
+    check_answer(meta, RUN, url)
     return RunSummary(**meta)
 
 
 def _delete_stale(server: Server, concrete: str) -> None:
-    """Delete half-pushed runs of processes that were killed."""
+    """Delete the half-pushed runs that killed processes left behind."""
     there = _find_all(server)
-    now = next((one.created for one in there if one.concrete == concrete), 0)
+    now = next((one.created for one in there if one.concrete == concrete), 0.0)
     others = (one for one in there if not one.current and one.concrete != concrete)
-    stale = [one for one in others if is_left_behind(one.concrete, (now - one.created) / 1000)]
+    stale = [one for one in others if is_left_behind(one.concrete, now - one.created)]
     delete_concrete(server, [one.concrete for one in stale])
     delete_locks(ALIAS)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import UnionType
 
 from allusion_es.core.errors import ServerRefusedError
-from allusion_es.es.meta import PASSAGE_FIELDS
+from allusion_es.es.meta import PARALLELS, PASSAGE_FIELDS
 
 _MOST = 2**53
 """Largest whole number that every reader of JSON keeps exactly."""
@@ -53,6 +53,7 @@ DOCUMENTS = {"docs": [{"_id": str}]}
 _NUMBERS = frozenset({"chapter", "verse", "order"})
 PASSAGE: Fields = {name: int if name in _NUMBERS else str for name in PASSAGE_FIELDS}
 PASSAGE_WORDS: Fields = {"token": str, "lemma": str}
+GROUPED = {PARALLELS: [str]}
 TERM: Fields = {"df": Count, "cf": Count, "max_tf": Count}
 RUN: Fields = {"run_id": str, "time": str, "queries": Count, "documents": Count, "method": str}
 

@@ -14,6 +14,7 @@ from allusion_es.core.errors import IndexMissingError, ServerRefusedError, Verse
 from allusion_es.es.answers import (
     BUCKETS,
     DOCUMENTS,
+    GROUPED,
     NAMED,
     PASSAGE,
     PASSAGE_WORDS,
@@ -170,10 +171,12 @@ class CachedRequests:
 
     def parallels(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """For each passage the ids of its parallels; raises the errors of `words`."""
-        return {
-            identifier: tuple(_texts(source.get(PARALLELS, []), self._server.url))
-            for identifier, source in self._sources(list(dict.fromkeys(ids)), {}, (PARALLELS,))
-        }
+        found: dict[str, tuple[str, ...]] = {}
+        for identifier, source in self._sources(list(dict.fromkeys(ids)), {}, (PARALLELS,)):
+            others = source.get(PARALLELS, [])
+            check_answer({PARALLELS: others}, GROUPED, self._server.url)
+            found[identifier] = tuple(others)
+        return found
 
     def terms(self, field: Field, words: Sequence[str]) -> dict[str, Term]:
         """The statistics of those words that the collection has."""
@@ -266,9 +269,3 @@ def _header(body: dict[str, Any], allowed: bool) -> dict[str, Any]:
     # with a message that says which shards are missing.
     header: dict[str, Any] = {"allow_partial_search_results": True} if allowed else {}
     return header if "knn" in body else {**header, "search_type": "dfs_query_then_fetch"}
-
-
-def _texts(values: Any, url: str) -> list[str]:  # noqa: ANN401 - as the server sends it
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise strange_answer(url, "parallels")
-    return values

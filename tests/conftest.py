@@ -92,8 +92,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A data folder of the tests' own, so that none reads or changes the user's."""
+    """A data folder of the tests' own, so that none reads or changes the user's indexes.
+
+    Fetched data and the unpacked dictionary are the user's, since they take long to get.
+    """
     folder = tmp_path_factory.mktemp("allusion-es")
+    (USERS_DATA / "data").mkdir(parents=True, exist_ok=True)
+    (folder / "data").symlink_to(USERS_DATA / "data")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(DATA_DIR_VARIABLE, str(folder))
         yield folder
@@ -113,7 +118,6 @@ def data_folder(_own_data_folder: Path) -> Path:
     with _one_process_at_a_time("data"):
         for data in DATA_FILES:
             fetch(data, USERS_DATA)
-    (_own_data_folder / "data").symlink_to(USERS_DATA / "data")
     return _own_data_folder
 
 

@@ -6,7 +6,7 @@ MODULE = '''
 import numpy as np
 
 from allusion_es.core.errors import PluginError, UsageError, VectorError
-from allusion_es.retrieval.generators import Bm25
+from allusion_es.retrieval.generators import Bm25Search
 from allusion_es.retrieval.types import Contribution
 
 
@@ -72,7 +72,7 @@ class Unstartable:
         raise OSError("no licence")
 
 
-class FaultyStage(Bm25):
+class FaultyStage(Bm25Search):
     """BM25, unless a query of the batch has a word that makes it fail."""
 
     def rank(self, queries, index, field, size, within):

@@ -60,8 +60,16 @@ def first_stage_contributions(
 
 
 def as_contributions(parts: Parts) -> tuple[Contribution, ...]:
-    """The pairs, largest contribution first, then in the order of their words."""
-    ordered = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
+    """The pairs, largest contribution first, then in the order of their words.
+
+    Contributions that agree to nine digits count as equal: which of two such is larger depends on
+    the processor's way of adding.
+
+    Example:
+        >>> [c.query_word for c in as_contributions({("b", "x"): 0.1 + 0.2, ("a", "x"): 0.3})]
+        ['a', 'b']
+    """
+    ordered = sorted(parts.items(), key=lambda item: (-float(f"{item[1]:.8e}"), item[0]))
     return tuple(Contribution(query, passage, value) for (query, passage), value in ordered)
 
 

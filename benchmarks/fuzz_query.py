@@ -75,7 +75,7 @@ def query_reader() -> Reader:
             candidates=asked.candidates,
             reranker=None if asked.rerank == "none" else asked.rerank,
             top=asked.top,
-            within=asked.where.within,
+            within=asked.within,
             explain=True,
             settings=asked.settings,
         )

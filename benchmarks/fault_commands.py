@@ -26,8 +26,7 @@ from allusion_es.core.errors import (
     ServerUnavailableError,
 )
 from allusion_es.es import bulk, connection
-from allusion_es.serve.app import Served
-from allusion_es.serve.work import scan_text
+from allusion_es.serve.app import application
 
 WHENS = ("first", "n-th", "every")
 """Which of a command's requests are broken."""
@@ -197,8 +196,7 @@ class Bench:
     def _served(self) -> Outcome:
         if self._serving is None:
             place = _IndexSource(ServerOptions(self.proxy.url, timeout=TIMEOUT))
-            served = Served(place, NAME, self.folder, scan_text, _TOKEN)
-            self._serving = Serving(served)
+            self._serving = Serving(application(place, NAME, self.folder, _TOKEN))
             self._serving.start()
         start = time.perf_counter()
         reply = self._serving.post("api/query", {"text": "gustate et videte"})

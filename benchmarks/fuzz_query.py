@@ -76,7 +76,7 @@ def query_reader() -> Reader:
                 candidates=asked.candidates,
                 reranker=None if asked.rerank == "none" else asked.rerank,
                 top=asked.top,
-                search_filter=asked.where.search_filter,
+                search_filter=asked.search_filter,
                 explain=True,
                 settings=asked.settings,
             ),

@@ -1,4 +1,8 @@
-"""`allusion-es annotate`: the annotation page."""
+"""`allusion-es annotate`: the annotation page, and its two companions.
+
+`annotate split` deals gold links out before the page is used, `annotate export` makes gold links of
+the annotations afterwards. `annotate LINKS` without the name of a command opens the page.
+"""
 
 import contextlib
 import sys
@@ -22,14 +26,11 @@ from allusion_es.cli.web import check_extra
 from allusion_es.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from allusion_es.annotation.app import Work
+    from allusion_es.annotation.app import Assignment
     from allusion_es.annotation.store import Store
 
-# `allusion-es annotate split` and `export`: from gold links to work, and back.
-
-
 STORE = Path("spans.sqlite")
-"""The store where none is named."""
+"""The default store, in the current folder."""
 
 StorePath = Annotated[
     Path, typer.Option("--store", metavar="FILE", help="The store of annotations.")
@@ -37,7 +38,7 @@ StorePath = Annotated[
 
 
 class ExportFormat(StrEnum):
-    """What an export holds: gold links, or every annotation."""
+    """The content of an export: gold links, or every annotation."""
 
     jsonl = "jsonl"
     tsv = "tsv"
@@ -69,6 +70,7 @@ def split(
     from allusion_es.evaluation.gold.files import read_gold, write_gold
 
     names = [name.strip() for name in annotators.split(",")]
+    # All files are made in memory first, so that none is written if one is in the way.
     contents: dict[Path, bytes] = {}
     rows = []
     for name, share in deal(read_gold(links), names, overlap, seed).items():
@@ -131,13 +133,14 @@ def export(
 
 _PAGE = "page"
 _PORT = 8733
+"""Next to the search page's 8734, so that both can run."""
 
 
 class PageByDefault(typer.core.TyperGroup):
     """A group of commands in which `annotate LINKS …` means `annotate page LINKS …`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
-        """Put the name of the command in front where none is given."""
+        """Insert the command `page` where the first argument names no command."""
         args = args or ["--help"]
         if args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = [_PAGE, *args]
@@ -194,13 +197,13 @@ def page(
     from allusion_es.web.server import address_of, is_loopback, listen, serve
 
     index = open_candidate_index(name, server)
-    work = _work(links, annotator, index.ids())
-    everything = [instance for mine in work for instance in mine.instances]
-    ids = sorted({each for instance in everything for each in instance.link.relevant})
+    assignments = _assignments(links, annotator, index.ids())
+    instances = [instance for each in assignments for instance in each.instances]
+    ids = sorted({name for instance in instances for name in instance.link.relevant})
     verses = dict(zip(ids, index.passages(ids), strict=True))
     opened = Store(store, create_missing=True)
-    opened.add(everything)
-    _say_what_there_is(work, opened)
+    opened.add(instances)
+    _print_progress(assignments, opened)
     with listen(host, port) as listener:
         address = address_of(listener, host)
         if not is_loopback(listener):
@@ -209,48 +212,56 @@ def page(
                 "encrypted",
                 file=sys.stderr,
             )
-        tokens = {_token(mine, opened): mine for mine in work}
+        tokens = {_token(each, opened): each for each in assignments}
         page_app = application(opened, tokens, verses, [host])
         with contextlib.suppress(KeyboardInterrupt):
-            for token, mine in tokens.items():
-                print(f"{mine.annotator}\thttp://{address}/{token}/", flush=True)
+            for token, each in tokens.items():
+                print(f"{each.annotator}\thttp://{address}/{token}/", flush=True)
             serve(page_app, listener)
         print(f"stopped; all that was acknowledged is in {store}", file=sys.stderr)
 
 
-def _work(path: Path, annotators: Sequence[str], ids: Sequence[str]) -> "list[Work]":
-    """What each annotator has to do, with links to passages of a collection with these ids."""
-    from allusion_es.annotation.app import Work
+def _assignments(path: Path, annotators: Sequence[str], ids: Sequence[str]) -> "list[Assignment]":
+    """The instances of each annotator.
+
+    Args:
+        path: A file of gold links for all, or a folder with a file for each.
+        annotators: Their names.
+        ids: Ids of the passages of the collection, which the links' references are resolved to.
+    """
+    from allusion_es.annotation.app import Assignment
     from allusion_es.annotation.split import check_annotator
     from allusion_es.annotation.tasks import instances_of
     from allusion_es.evaluation.gold.files import read_gold
     from allusion_es.evaluation.gold.ids import resolve
 
-    work = []
+    assignments = []
     for name in dict.fromkeys(check_annotator(name) for name in annotators):
         file = path / f"{name}.jsonl" if path.is_dir() else path
         if path.is_dir() and not file.exists():
             raise InputError(f"{file}: missing; 'allusion-es annotate split' makes such files")
         links = resolve(read_gold(file), ids, source=str(file))
-        work.append(Work(name, tuple(instances_of(links, str(file)))))
-    return work
+        assignments.append(Assignment(name, tuple(instances_of(links, str(file)))))
+    return assignments
 
 
-def _token(mine: "Work", store: "Store") -> str:
+def _token(assignment: "Assignment", store: "Store") -> str:
     from allusion_es.web.server import read_secret, token_for
 
-    return token_for(mine.annotator, store.identifier, read_secret(library().folder))
+    return token_for(assignment.annotator, store.identifier, read_secret(library().folder))
 
 
-def _say_what_there_is(work: "Iterable[Work]", store: "Store") -> None:
-    for mine in work:
-        saved = store.saved(mine.annotator)
-        done = sum(each.id in saved for each in mine.instances)
-        print(f"{mine.annotator}: {len(mine.instances)} instances, {done} seen", file=sys.stderr)
-        without = sum(not each.has_anchor for each in mine.instances)
+def _print_progress(assignments: "Iterable[Assignment]", store: "Store") -> None:
+    """Print how many instances each annotator has, and how many of them are done."""
+    for assignment in assignments:
+        name, instances = assignment.annotator, assignment.instances
+        saved = store.saved(name)
+        done = sum(each.id in saved for each in instances)
+        print(f"{name}: {len(instances)} instances, {done} seen", file=sys.stderr)
+        without = sum(not each.has_anchor for each in instances)
         if without:
             print(
-                f"{mine.annotator}: {without} without an anchor; the middle word of their text "
+                f"{name}: {without} without an anchor; the middle word of their text "
                 "stands in for it",
                 file=sys.stderr,
             )

@@ -17,7 +17,7 @@ from allusion_es.cli.options import (
     open_candidate_index,
     takes_server,
 )
-from allusion_es.cli.read import Languages, tell_left_out
+from allusion_es.cli.read import Languages, print_left_out
 from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def from_tei(
         links = [link for link in found.links if not type or link.type in type]
         _tell(path, found, links)
         # Notes are not left out here: they are what is read.
-        tell_left_out(source, frozenset({"part", "language", "deletion"}))
+        print_left_out(source, frozenset({"part", "language", "deletion"}))
         unread_rows += (_unread_row(path, each) for each in found.all_unread())
         kept += links
     if unread is not None:

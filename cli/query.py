@@ -53,8 +53,7 @@ def write_answers(
         StorageError: The file cannot be written.
     """
     from allusion_es.reports.answers import findings_of
-    from allusion_es.reports.finding import ReportMeta
-    from allusion_es.reports.report import write_report
+    from allusion_es.reports.report import ReportMeta, write_report
 
     failed: list[str] = []
 

@@ -1,4 +1,4 @@
-"""`allusion-es read`: what is read of a file when it is scanned, and what is left out."""
+"""`allusion-es read`: print the text that a scan would read of a file, and what it leaves out."""
 
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReadFormat(StrEnum):
-    """How a text is written."""
+    """The format in which the text is printed."""
 
     text = "text"
     tsv = "tsv"
@@ -23,7 +23,7 @@ class ReadFormat(StrEnum):
 
 
 class ReadKind(StrEnum):
-    """What a source file is."""
+    """The format of a source file."""
 
     text = "text"
     tei = "tei"
@@ -92,15 +92,15 @@ def read(
         sys.stdout.flush()
         words = len(source.text.split())
         print(f"{path}: {words:,} word{'s' * (words != 1)} read", file=sys.stderr)
-        tell_left_out(source)
+        print_left_out(source)
 
 
-def tell_left_out(source: "SourceText", causes: "frozenset[Cause] | None" = None) -> None:
-    """Say on stderr what was left out of a text, how much and where, and how to read it.
+def print_left_out(source: "SourceText", causes: "frozenset[Cause] | None" = None) -> None:
+    """Print on stderr what was left out of a text, how much and where, and how to read it.
 
     Args:
         source: The text.
-        causes: The reasons that are told; by default all but other readings of words.
+        causes: The reasons that are printed; by default all but other readings of words.
     """
     from allusion_es.corpora.left_out import left_out_note
 

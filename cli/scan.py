@@ -16,7 +16,7 @@ import typer
 from allusion_es.cli.options import Name, ServerOptions, open_candidate_index, takes_server
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.cli.progress import progress
-from allusion_es.cli.read import Languages, tell_left_out
+from allusion_es.cli.read import Languages, print_left_out
 from allusion_es.core.errors import AllusionError, InputError, StorageError, UsageError
 from allusion_es.core.files import writing
 from allusion_es.core.locks import scratch_folder
@@ -572,7 +572,7 @@ def _scan(
     for path in files:
         source = read_source(path, kind=kind, keep=keep, languages=languages)
         shown = replace(source, path=names.get(path, path))
-        tell_left_out(shown)
+        print_left_out(shown)
         found = job.scan(shown, output.journal(path))
         output.write(source, found, job)
         sys.stdout.flush()

@@ -42,31 +42,29 @@ def serve(
     same answers as JSON. Without an index, the Vulgate is fetched and built first.
     """
     check_extra()
-    from allusion_es.serve.app import Served, application
-    from allusion_es.serve.work import scan_text
+    from allusion_es.serve.app import application
+    from allusion_es.serve.jobs import Jobs
     from allusion_es.web.server import address_of, listen, read_secret, token_for
-    from allusion_es.web.server import serve as answer
+    from allusion_es.web.server import serve as run_server
 
-    # Said here, where it can still be mended, if there is no such index.
+    # Opened before the server starts, so that a missing index is an error of the command.
     size = len(open_candidate_index(name, server))
-    with (
-        listen(_HOST, port) as listener,
-        scratch_folder() as folder,
-    ):
+    with listen(_HOST, port) as listener, scratch_folder() as folder:
         token = token_for("anyone", "search page", read_secret(library().folder))
-        served = Served(_IndexSource(server), name, folder, scan_text, token)
+        jobs = Jobs()
+        app = application(_IndexSource(server), name, folder, token, jobs)
         url = f"http://{address_of(listener, _HOST)}/{token}/"
         with contextlib.suppress(KeyboardInterrupt):
             print(url, flush=True)
             print(f"index {name!r}: {size} passages; Ctrl+C stops", file=sys.stderr)
             if browser:
                 _open(url)
-            answer(application(served), listener, served.jobs.close)
+            run_server(app, listener, jobs.close)
         print("stopped", file=sys.stderr)
 
 
 class _IndexSource:
-    """The indexes of the data folder, or those of the server."""
+    """The indexes of the data folder or of the server, for `serve.index_pool.IndexPool`."""
 
     def __init__(self, server: ServerOptions) -> None:
         self._server = server

@@ -1,25 +1,21 @@
-"""Findings from the answers of a retriever."""
+"""Answers of a retriever as lines for programs (JSON, tables), and as findings of a report."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from allusion_es.core.characters import visible
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.latin.analysis import Analyser
-from allusion_es.reports.finding import Match, ReportFinding
 from allusion_es.reports.heat import heat_of
+from allusion_es.reports.report import Match, ReportFinding
 from allusion_es.reports.surroundings import Surroundings
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import Answer
 from allusion_es.retrieval.types import Field, Hit
 
-if TYPE_CHECKING:
-    from allusion_es.retrieval.pipeline import Answer
-
-# Answers as lines for programs: JSON, and tables with tabs.
-
+PAIRS = 12
+"""Word pairs that a report shows for each passage; of the others, number and sum."""
 
 _COLUMNS = ("query_id", "rank", "id", "reference", "score", "candidate_rank", "candidate_score")
 
@@ -34,12 +30,12 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
-def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -> str:
-    """The answer as one line of JSON; `error` says why there is none, where that is so.
+def answer_json(answer: Answer, partial: Mapping[str, object] | None = None) -> str:
+    """An answer as one line of JSON; if the query failed, with its error in `error`.
 
     Args:
         answer: The answer.
-        partial: How much of the index it lacks, or None.
+        partial: Says how much of the index did not answer, or None if all of it did.
     """
     query, analysis = answer.query.query, answer.query.analysis
     return json.dumps(
@@ -62,21 +58,17 @@ def answer_json(answer: "Answer", partial: Mapping[str, object] | None = None) -
 
 
 def tsv_header() -> str:
-    """Names of the columns of `answer_tsv`."""
+    """The names of the columns of `answer_tsv`, as a line."""
     return "\t".join((*_COLUMNS, "text", "parallels"))
 
 
-def answer_tsv(answer: "Answer") -> Iterable[str]:
-    """One line a hit."""
+def answer_tsv(answer: Answer) -> Iterable[str]:
+    """An answer as lines of a table with tabs, one for each hit."""
     for hit in answer.hits:
         values = [one_line(answer.query.query.query_id)]
         values += [one_line(str(getattr(hit, name))) for name in _COLUMNS[1:]]
         parallels = " ".join(one_line(other.id) for other in hit.parallels)
         yield "\t".join((*values, one_line(hit.text), parallels))
-
-
-PAIRS = 12
-"""Word pairs that are shown for each passage; of the others, number and sum."""
 
 
 def findings_of(
@@ -89,11 +81,11 @@ def findings_of(
     """One finding for each answer: the best hit, the others as its alternatives.
 
     Args:
-        answers: With their contributions, in the order of the text.
-        index: Where they come from.
-        analyser: That of the index (`Retriever.analyser`).
-        fields: What the contributions consist of (`Retriever.compared`).
-        method: How they were found.
+        answers: The answers with their contributions, in the order of the text.
+        index: The index that was searched.
+        analyser: Its analyser (`Retriever.analyser`).
+        fields: Fields whose words the contributions name (`Retriever.compared`).
+        method: Name of the method.
 
     Example:
         >>> from allusion_es.local.memory import index_texts
@@ -105,7 +97,7 @@ def findings_of(
         >>> finding.matches[0].passage.id, finding.note
         ('Ps.1.1', 'Unknown words: fortis')
     """
-    around = Surroundings(index, analyser)
+    surroundings = Surroundings(index, analyser)
     for place, answer in enumerate(answers):
         query = answer.query.query
         passages = index.passages([hit.id for hit in answer.hits])
@@ -113,7 +105,7 @@ def findings_of(
             id=query.query_id,
             text=query.text,
             matches=tuple(
-                _match(hit, passage, answer, around, fields)
+                _match(hit, passage, answer, surroundings, fields)
                 for hit, passage in zip(answer.hits, passages, strict=True)
             ),
             before=query.before,
@@ -126,6 +118,7 @@ def findings_of(
 
 
 def _note(answer: Answer) -> str:
+    """A remark for the reader: why there is no answer, or which words the index does not know."""
     if answer.failure is not None:
         return f"Not answered: {answer.failure}"
     unknown = f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else ""
@@ -134,10 +127,10 @@ def _note(answer: Answer) -> str:
 
 
 def _match(
-    hit: Hit, passage: Passage, answer: Answer, around: Surroundings, fields: Sequence[Field]
+    hit: Hit, passage: Passage, answer: Answer, surroundings: Surroundings, fields: Sequence[Field]
 ) -> Match:
-    heat = heat_of(hit.contributions, answer.query.analysis, around.analysis(passage), fields)
-    before, after = around.neighbours(passage)
+    heat = heat_of(hit.contributions, answer.query.analysis, surroundings.analysis(passage), fields)
+    before, after = surroundings.neighbours(passage)
     return Match(
         passage=passage,
         rank=hit.rank,

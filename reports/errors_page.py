@@ -1,4 +1,4 @@
-"""The page of errors: where each gold passage ranks by each method, and where it was lost."""
+"""The page of errors: the rank of each gold passage by each method, and the stage that lost it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,9 @@ def errors_page(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def errors_data(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the page's script gets: a link for each query and relevant passage; texts once.
+    """The JSON that the page's script reads: a link for each query and relevant passage.
+
+    Texts of passages are listed once.
 
     Example:
         >>> row = {"query_id": "q", "method": "bm25", "type": "", "relevant": "Ps.1.1",

@@ -1,7 +1,9 @@
-"""Figures as SVG: histograms and step curves, the same to the byte for the same numbers.
+"""Figures: histograms and step curves as SVG, bars of characters for a terminal.
 
-A figure is one or more panels side by side. It needs no script, font or other file, has a title and
-a description for screen readers, and a tooltip on each bar and step.
+SVG is written here rather than by a plotting library, so that the same numbers give the same bytes
+and a figure needs no installation. A figure is one or more panels side by side. It needs no script,
+font or other file, has a title and a description for screen readers, and a tooltip on each bar and
+step.
 """
 
 import math
@@ -14,6 +16,7 @@ from xml.sax.saxutils import escape
 
 from allusion_es.core.errors import UsageError
 
+# Pixels: of a panel, and of its margins, which hold the heading and the labels of the axes.
 _WIDTH, _HEIGHT = 420, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 40, 50
 _PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
@@ -48,7 +51,7 @@ def histogram(
         y_label: What the y axis shows.
 
     Raises:
-        ValueError: The numbers are not such.
+        ValueError: A number is out of range, or the edges do not ascend.
 
     Example:
         >>> panel = histogram([0, 1, 2], [3, 5], title="a", x_label="shared tokens", y_label="n")
@@ -66,9 +69,9 @@ def histogram(
     for (left, right), count in zip(pairwise(edges), counts, strict=True):
         x, y = axes.x(left), axes.y(count)
         size = f"width='{_n(axes.x(right) - x)}' height='{_n(axes.y(0) - y)}'"
-        told = f"{_label(left)} to {_label(right)}: {_label(count)}"
+        tooltip = f"{_label(left)} to {_label(right)}: {_label(count)}"
         drawn.append(
-            f"<rect class='bar' x='{_n(x)}' y='{_n(y)}' {size}><title>{told}</title></rect>"
+            f"<rect class='bar' x='{_n(x)}' y='{_n(y)}' {size}><title>{tooltip}</title></rect>"
         )
     return Panel(title, tuple(drawn))
 
@@ -95,7 +98,7 @@ def steps(
         end: Where it ends.
 
     Raises:
-        ValueError: The numbers are not such.
+        ValueError: A number is out of range, or the places do not ascend.
 
     Example:
         >>> panel = steps([0.5, 1], [0.25, 1], title="b", x_label="overlap", y_label="share")
@@ -121,7 +124,7 @@ def steps(
 
 
 def svg(panels: Sequence[Panel], *, title: str, description: str) -> str:
-    """A whole figure.
+    """A figure of panels as the text of an SVG file.
 
     Args:
         panels: From left to right.
@@ -152,7 +155,7 @@ def svg(panels: Sequence[Panel], *, title: str, description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """Where numbers lie in a panel: x from `left` to `right`, y from 0 to `top`."""
+    """The axes of a panel, x from `left` to `right`, y from 0 to `top`: numbers to pixels."""
 
     left: float
     right: float
@@ -201,7 +204,7 @@ def _check(numbers: Sequence[float], ascending: Sequence[float]) -> None:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Round numbers from `low` on, about five steps apart, the last at `high` or beyond."""
-    rough = max((high - low) / 5, 1e-12)
+    rough = max((high - low) / 5, 1e-12)  # 1e-12: no division by 0 where both are the same
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999999)
     first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9)
@@ -209,7 +212,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _label(number: float) -> str:
-    """A number as readers see it: six digits at most."""
+    """A number as a label, with six digits at most."""
     return f"{round(number, 12) + 0:.6g}"
 
 
@@ -225,12 +228,11 @@ def _text(text: str) -> str:
 
 # The paper's Figure 2: how many links share how many tokens and lemmas.
 
-
 _TITLE = "Types that queries share with what they allude to"
 
 
 def overlap_svg(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The figure as SVG, a panel for tokens and one for lemmas.
+    """Histograms of shared tokens and lemmas as SVG, a panel for each.
 
     Args:
         rows: From `evaluation.paper.overlap.overlap_histogram`: `input`, `shared`, `links`.
@@ -255,7 +257,7 @@ def overlap_svg(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def overlap_png(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """The figure as PNG, drawn by matplotlib.
+    """The histograms of `overlap_svg` as PNG, drawn by matplotlib.
 
     Raises:
         UsageError: matplotlib is not installed.
@@ -288,8 +290,7 @@ def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
 
 # Bars of characters, for a terminal.
 
-
-_PARTS = " ▏▎▍▌▋▊▉"
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def bar(share: float, width: int) -> str:
@@ -300,7 +301,7 @@ def bar(share: float, width: int) -> str:
         '██▌'
     """
     eighths = round(max(0.0, min(1.0, share)) * width * 8)
-    return ("█" * (eighths // 8) + _PARTS[eighths % 8]).rstrip()
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
 def bars(
@@ -309,7 +310,7 @@ def bars(
     """One line for each value: label, figure, and a bar; the largest is as long as `width`.
 
     Args:
-        labels: What each value is of.
+        labels: Name of each value.
         values: Not negative.
         figures: The values as they are to be printed.
         width: Columns of the longest bar.

@@ -1,4 +1,4 @@
-"""The indexes that a server answers from, each lent to one search at a time."""
+"""The pool of open indexes that a server searches, each used by one search at a time."""
 
 import threading
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.scanning.measured import unmeasured
 from allusion_es.scanning.model import ScanOptions
 
-_IDLE = 4
-"""Open indexes that wait for the next search, at most."""
+_MOST_IDLE = 4
+"""Open indexes that wait for the next search; twice as many as searches run at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """An index in a list.
+    """An index in the list of indexes.
 
     Attributes:
         name: Its name.
@@ -33,14 +33,14 @@ class IndexRow:
 
 
 class IndexSource(Protocol):
-    """Where indexes are: a data folder or a server."""
+    """A place that holds indexes: the data folder, or an Elasticsearch server."""
 
     def rows(self) -> list[IndexRow]:
-        """The indexes that are there, by name."""
+        """The indexes, in the order of their names."""
         ...
 
     def open(self, name: str) -> CandidateIndex:
-        """The index of a name, opened anew.
+        """Open the index of a name.
 
         Raises:
             AllusionError: There is none, or it cannot be used.
@@ -48,17 +48,18 @@ class IndexSource(Protocol):
         ...
 
     def stamp(self, name: str) -> object:
-        """Another one whenever the index of that name is built again."""
+        """A value that changes whenever the index of that name is rebuilt."""
         ...
 
 
 class IndexPool:
-    """Opens indexes and lends them; what comes back is lent again.
+    """Opens indexes for searches, and keeps the last few open for the next search.
 
-    Indexes remember what they were last asked, so two searches never share one.
+    An index caches parts of its last query and is not safe for two threads, so two searches never
+    share one.
 
     Args:
-        place: Where they are.
+        source: Where the indexes are.
 
     Example:
         >>> from allusion_es.local.memory import index_texts
@@ -66,50 +67,51 @@ class IndexPool:
         ...     def rows(self): return [IndexRow("texts", "in process", 1)]
         ...     def open(self, name): return index_texts({"Ps.1.1": "Beatus vir"})
         ...     def stamp(self, name): return 0
-        >>> shelf = IndexPool(Memory())
-        >>> with shelf.lend("texts") as one, shelf.lend("texts") as other:
+        >>> pool = IndexPool(Memory())
+        >>> with pool.acquire("texts") as one, pool.acquire("texts") as other:
         ...     one is other
         False
-        >>> with shelf.lend("texts") as again:
+        >>> with pool.acquire("texts") as again:
         ...     again is other or again is one
         True
     """
 
-    def __init__(self, place: IndexSource) -> None:
-        self.place = place
+    def __init__(self, source: IndexSource) -> None:
+        self.source = source
+        # Name, stamp when it was opened, and index; the longest idle first.
         self._idle: list[tuple[str, object, CandidateIndex]] = []
         self._lock = threading.Lock()
 
     @contextmanager
-    def lend(self, name: str) -> Iterator[CandidateIndex]:
-        """An index that nobody else has meanwhile.
+    def acquire(self, name: str) -> Iterator[CandidateIndex]:
+        """An index that no other search uses until the block is left.
 
         Raises:
             AllusionError: There is none of that name, or it cannot be used.
         """
-        stamp = self.place.stamp(name)
-        index = self._take(name, stamp) or self.place.open(name)
+        stamp = self.source.stamp(name)
+        index = self._take_idle(name, stamp) or self.source.open(name)
         yield index
-        # After an error it is not lent again: the next search opens the index anew.
+        # Not in a `finally`: after an error the next search opens the index anew.
         with self._lock:
             self._idle.append((name, stamp, index))
-            del self._idle[:-_IDLE]
+            del self._idle[:-_MOST_IDLE]
 
-    def _take(self, name: str, stamp: object) -> CandidateIndex | None:
+    def _take_idle(self, name: str, stamp: object) -> CandidateIndex | None:
         with self._lock:
-            for number, (known, then, index) in enumerate(self._idle):
-                if known == name:
+            for number, (idle_name, idle_stamp, index) in enumerate(self._idle):
+                if idle_name == name:
                     del self._idle[number]
-                    return index if then == stamp else None
+                    return index if idle_stamp == stamp else None
         return None
 
 
 def index_details(index: CandidateIndex) -> dict[str, object]:
-    """What a search in an index can be restricted to, with what it can do.
+    """An index's size, books and capabilities, for clients that choose what to search.
 
     Books are those that its passages name; collections outside the Bible have none. `unmeasured`
-    says of a scan of the whole, and of a fast one, why figures measured elsewhere do not hold
-    for it, or nothing.
+    tells for a thorough and for a fast scan why the measured precision does not hold for this
+    index; it is "" where it holds.
 
     Example:
         >>> from allusion_es.local.memory import index_texts
@@ -117,11 +119,11 @@ def index_details(index: CandidateIndex) -> dict[str, object]:
         >>> details["passages"], details["books"]
         (1, [])
     """
-    there = index.books()
+    present = index.books()
     books = [
         {"id": b.osis, "label": b.abbreviation, "name": b.names[0], "testament": b.testament}
         for b in BOOKS
-        if b.osis in there
+        if b.osis in present
     ]
     return {
         "name": index.name,

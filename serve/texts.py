@@ -1,4 +1,4 @@
-"""Texts that were pasted or opened: kept in the server's own folder as long as they are needed."""
+"""Texts that people pasted or opened, kept in a folder of the server while they are in use."""
 
 import re
 import shutil
@@ -15,18 +15,22 @@ LARGEST_TEXT = 16 * 2**20
 """Most bytes of a text; longer ones are for the command line."""
 
 _KEPT = 6
+"""Texts that are kept; a job keeps its own text besides."""
+
 _KEPT_BYTES = 3 * LARGEST_TEXT
+"""Bytes of all texts that are kept."""
+
 _LONGEST_NAME = 80
 _ODD = re.compile(r"[^\w .()-]")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class StoredText:
-    """A text that someone gave.
+    """A text that a client sent.
 
     Attributes:
-        id: What the server calls it.
-        source: The text; its file lies there as long as this object lives.
+        id: Its id in the API.
+        source: The text; its file is deleted when nothing refers to this object any more.
     """
 
     id: str
@@ -37,7 +41,7 @@ class TextStore:
     """Keeps the last few texts.
 
     Args:
-        folder: Where their files go; an empty folder of the server's own.
+        folder: An empty folder for their files, which nothing else uses.
 
     Example:
         >>> import tempfile
@@ -54,7 +58,7 @@ class TextStore:
         self._lock = threading.Lock()
 
     def add(self, identifier: str, name: str, data: bytes) -> StoredText:
-        """Keep and read a text; the oldest ones are forgotten, if there are too many.
+        """Store and read a text; the oldest ones are forgotten if there are too many.
 
         Args:
             identifier: An id that no other text has.
@@ -62,8 +66,8 @@ class TextStore:
             data: The file.
 
         Raises:
-            InputError: It cannot be read; the message gives the name, and not where it lies.
-            StorageError: It cannot be kept.
+            InputError: It cannot be read; the message names the file without its folder.
+            StorageError: It cannot be stored.
         """
         safe = safe_name(name)
         folder = self._folder / identifier

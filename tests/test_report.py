@@ -14,9 +14,8 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import PAIRS, findings_of
-from allusion_es.reports.finding import Match, ReportFinding, ReportMeta
 from allusion_es.reports.heat import Heat, HeatedWord
-from allusion_es.reports.report import report_data, write_report
+from allusion_es.reports.report import Match, ReportFinding, ReportMeta, report_data, write_report
 from allusion_es.reports.surroundings import NEIGHBOURS
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query

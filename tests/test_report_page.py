@@ -18,9 +18,8 @@ from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import findings_of
 from allusion_es.reports.errors_page import errors_page
-from allusion_es.reports.finding import Match, ReportFinding, ReportMeta
 from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord, level
-from allusion_es.reports.report import report_data, write_report
+from allusion_es.reports.report import Match, ReportFinding, ReportMeta, report_data, write_report
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query
 

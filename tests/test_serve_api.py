@@ -21,7 +21,7 @@ from allusion_es.corpora.source import read_source
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import BuildOptions, Library
 from allusion_es.reports.answers import answer_json
-from allusion_es.reports.finding import ReportFinding
+from allusion_es.reports.report import ReportFinding
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.serve import jobs
 from allusion_es.serve.index_pool import IndexPool
@@ -335,7 +335,7 @@ def test_the_page_forbids_what_it_does_not_need(serving: Serving) -> None:
 def test_texts_that_cannot_be_read(serving: Serving, name: str, data: bytes, message: str) -> None:
     error = told(opened(serving, name, data), 422)
     assert message in error
-    assert str(serving.served.folder) not in error
+    assert str(serving.folder) not in error
 
 
 def test_what_is_too_large_is_refused(serving: Serving) -> None:
@@ -348,7 +348,7 @@ def test_what_is_too_large_is_refused(serving: Serving) -> None:
 
 def test_few_texts_are_kept(serving: Serving) -> None:
     ids = [opened(serving, "a.txt", f"verbum {n}").json["text_id"] for n in range(8)]
-    there = {path.name for path in serving.served.folder.iterdir()}
+    there = {path.name for path in serving.folder.iterdir()}
     assert there.isdisjoint(ids[:2])
     assert set(ids[2:]) <= there
     assert "not kept any more" in told(serving.post("api/scan", {"text_id": ids[0]}), 404)
@@ -403,29 +403,29 @@ def test_no_job_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_index_that_is_built_again_is_opened_again(library: Library) -> None:
-    shelf = IndexPool(_IndexSource(ServerOptions(None)))
+    pool = IndexPool(_IndexSource(ServerOptions(None)))
 
     def build(text: str) -> None:
         passages = [Passage("a", text), Passage("b", "verbum")]
         library.build("again", passages, BuildOptions(vectors=False, learned_links=False))
 
     build("Pater noster")
-    with shelf.lend("again") as first, shelf.lend("again") as other:
+    with pool.acquire("again") as first, pool.acquire("again") as other:
         assert first is not other
-    with shelf.lend("again") as same:
+    with pool.acquire("again") as same:
         assert same is first or same is other
         assert same.passages(["a"])[0].text == "Pater noster"
     build("panem nostrum")
-    with shelf.lend("again") as new:
+    with pool.acquire("again") as new:
         assert new.passages(["a"])[0].text == "panem nostrum"
     # What failed is not lent again.
-    with pytest.raises(InputError), shelf.lend("again") as failed:
+    with pytest.raises(InputError), pool.acquire("again") as failed:
         raise InputError("as the test asked for")
-    with shelf.lend("again") as fresh:
+    with pool.acquire("again") as fresh:
         assert fresh is not failed
-    assert [row.name for row in shelf.place.rows() if row.name == "again"] == ["again"]
+    assert [row.name for row in pool.source.rows() if row.name == "again"] == ["again"]
     (library.folder / "indexes" / "broken.idx").write_bytes(b"x")
-    (row,) = (row for row in shelf.place.rows() if row.name == "broken")
+    (row,) = (row for row in pool.source.rows() if row.name == "broken")
     (library.folder / "indexes" / "broken.idx").unlink()
     assert "broken" in row.problem
 

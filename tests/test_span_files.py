@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allusion_es.annotation.formats.files import LeftOut, read_spans
+from allusion_es.annotation.formats.files import SkippedFile, read_spans
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.errors import InputError
 
@@ -335,8 +335,8 @@ def export(folder: Path) -> None:
 
 def test_an_export_has_the_annotators_only(tmp_path: Path) -> None:
     export(tmp_path)
-    left_out: list[LeftOut] = []
-    assert [row.annotator for row in read_spans([tmp_path], left_out=left_out)] == ["anna", "berta"]
+    left_out: list[SkippedFile] = []
+    assert [row.annotator for row in read_spans([tmp_path], skipped=left_out)] == ["anna", "berta"]
     told = {str(Path(each.where).relative_to(tmp_path)): (each.name, each.why) for each in left_out}
     assert told.keys() == {
         "__MACOSX/annotation/s.txt/anna.tsv",
@@ -358,8 +358,8 @@ def test_names_that_are_nobodys_are_left_out_of_every_format(tmp_path: Path) -> 
         "instance\tannotator\tstart\tend\nb\tanna\t2\t6\nb\tcuration_user\t2\t6\n"
         "c\tcuration_user\t2\t6\n"
     )
-    left_out: list[LeftOut] = []
-    assert [row.annotator for row in read_spans([table], left_out=left_out)] == ["anna"]
+    left_out: list[SkippedFile] = []
+    assert [row.annotator for row in read_spans([table], skipped=left_out)] == ["anna"]
     assert [(each.where, each.name) for each in left_out] == [(str(table), "curation_user")]
     brat(tmp_path, "INITIAL_CAS", "b", "T1\tallusion 0 7\tGustate\n")
     with pytest.raises(InputError, match="there is nothing else; give the annotators' files"):

@@ -38,10 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from allusion_es.annotation.agreement.overlap import (
-    Pairs,
-    SpanTable,
-)
+from allusion_es.annotation.agreement.overlap import Pairs, SpanTable
 from allusion_es.core.arrays import Floats, Integers
 
 
@@ -80,7 +77,7 @@ def expected_disagreement(
 
 @dataclass(frozen=True, slots=True)
 class Continua:
-    """What uα needs to know of each instance with two spans or more.
+    """Sums that uα is computed from, for each instance with two spans or more.
 
     Attributes:
         instance: Places of these instances in the table's `instances`, shape (n,).
@@ -121,7 +118,7 @@ class Continua:
 
 
 def continua_of(table: SpanTable, pairs: Pairs) -> Continua:
-    """The continua of a table, given its pairs."""
+    """The continua of a table of spans, given its pairs."""
     size = len(table.instances)
     annotators = np.bincount(table.instance, minlength=size)
     paired = np.flatnonzero(annotators > 1)

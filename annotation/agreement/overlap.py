@@ -1,4 +1,4 @@
-"""How far two spans overlap, and the overlap of all pairs of a data set.
+"""Overlap of two spans, and of all pairs of spans in a data set.
 
 Source: Manjavacas, Long and Kestemont 2019, "Inter-annotator agreement experiment".
 """
@@ -13,11 +13,11 @@ from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.arrays import Integers
 
 Span = tuple[int, int]
-"""Places of the first token and after the last, so that a span of n tokens is (i, i + n)."""
+"""Start and end (exclusive) in tokens: a span of n tokens is (i, i + n)."""
 
 
 def longest_common_substring(s: Span, t: Span) -> int:
-    """LCS(s, t) of two spans of one text, in tokens.
+    """The length of the longest common substring, LCS(s, t), of two spans of one text, in tokens.
 
     A token is identified by its place in the text, not by its form: a word that the text repeats
     is another token each time, and two annotators who mark different occurrences of `et` agree in
@@ -34,7 +34,7 @@ def longest_common_substring(s: Span, t: Span) -> int:
 
 
 def overlap(s: Span, t: Span) -> float:
-    """O(s, t) = LCS / (|s| + |t| - LCS): tokens in common, as a share of the tokens of either.
+    """The overlap O(s, t) = LCS / (|s| + |t| - LCS): common tokens as a share of those of either.
 
     Example:
         >>> overlap((2, 6), (4, 9))
@@ -79,7 +79,7 @@ class SpanTable:
 
 
 def span_table(annotations: Sequence[SpanAnnotation]) -> SpanTable:
-    """The annotations as arrays; each must have a span, and each annotator one per instance."""
+    """Annotations as arrays; each must have a span, and each annotator one per instance."""
     rows = sorted(annotations, key=lambda row: (row.instance, row.annotator))
     codes: dict[str, Integers] = {}
     names: dict[str, tuple[str, ...]] = {}
@@ -133,7 +133,7 @@ class Pairs:
 
 
 def pairs_of(table: SpanTable) -> Pairs:
-    """The pairs of a table."""
+    """All pairs of spans of a table."""
     first, second = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     # The rows of an instance lie together: all pairs at a distance are found at once.
     for distance in range(1, len(table.annotators)):

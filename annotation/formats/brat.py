@@ -8,8 +8,8 @@ each annotator has a folder. Of `NAME.ann`, these lines count:
     A2<TAB>Instance T1 b-17                      the instance's id; without it, NAME
 
 Places are characters of the text, as brat counts them; a span takes in each word (as
-`language.latin.tokenise.printed_words` finds them) of which it holds a part. A span in fragments, as
-brat writes one that crosses a line break, is taken as one if no word lies between the fragments,
+`language.latin.tokenise.printed_words` finds them) of which it holds a part. A span in fragments,
+as brat writes one that crosses a line break, is taken as one if no word lies between the fragments,
 and refused otherwise. A file without a T line is no annotation: brat makes an empty file for each
 text.
 """
@@ -30,11 +30,11 @@ from allusion_es.language.latin.tokenise import printed_words
 _SPAN = re.compile(r"(\S+) (\d{1,9} \d{1,9}(?:;\d{1,9} \d{1,9})*)")
 _ATTRIBUTE = re.compile(r"(\S+) (\S+)(?: (.+))?")
 _OTHER = tuple("RENMW#*")
-"""First characters of lines that say nothing of spans: relations, events, notes and the like."""
+"""First characters of lines other than spans and attributes: relations, events, notes."""
 
 
 def read_brat(path: Path) -> Iterator[SpanAnnotation]:
-    """The annotations of one `.ann` file; see the module's head for what is read.
+    """Read the annotations of one `.ann` file; the module's docstring names the lines that count.
 
     Raises:
         InputError: The file or its text cannot be read as that; the message says where.
@@ -73,6 +73,8 @@ def read_brat(path: Path) -> Iterator[SpanAnnotation]:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
+    """A text, with the places where its words start and end, in characters."""
+
     path: Path
     characters: str
     starts: tuple[int, ...]
@@ -130,7 +132,7 @@ def _span(rest: str, text: _Text, where: str) -> SpanAnnotation:
 def _apply(
     where: str, attribute: str, target: str, value: str, spans: dict[str, SpanAnnotation]
 ) -> None:
-    """Take in an attribute of a span."""
+    """Add an attribute (Doubt, Instance) to the span that it names."""
     if attribute not in ("doubt", "instance") or not target.startswith("T"):
         return
     if target not in spans:

@@ -1,4 +1,8 @@
-"""Span annotations from files: which format each has, and what they must have in common."""
+"""Span annotations from files of any supported format.
+
+`read_spans` finds out the format of each file, reads it, and checks that the files agree with each
+other. brat and WebAnno have modules of their own; JSON lines and tables are read here.
+"""
 
 import csv
 import json
@@ -9,21 +13,21 @@ from pathlib import Path
 from allusion_es.annotation.formats.brat import read_brat
 from allusion_es.annotation.formats.webanno import HEAD, read_webanno
 from allusion_es.annotation.spans import SpanAnnotation
-from allusion_es.annotation.store_file import is_store
+from allusion_es.annotation.store import is_store, spans
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.lines import LONGEST_ID, read_lines, shortened
 
 MOST_TOKENS = 10_000_000
-"""Most tokens that a text may have."""
+"""Most tokens that a text may have, far more than any real one; larger numbers are mistakes."""
 
-_NO_ANNOTATORS = {
+_RESERVED_NAMES = {
     "CURATION_USER": "the curation, which is made from the annotations",
     "CORRECTION_USER": "the correction of a text that was annotated before",
     "INITIAL_CAS": "the document before anybody annotated it",
 }
-"""Names that INCEpTION and WebAnno use where no annotator is meant."""
+"""Names that INCEpTION and WebAnno use for files that are nobody's annotation."""
 
-_NO_FOLDERS = {
+_SKIPPED_FOLDERS = {
     "curation": "below the folder of curations",
     "curation_ser": "below the folder of curations",
     "annotation_ser": "below the folder of annotations in another format",
@@ -39,13 +43,13 @@ _NO = frozenset({"false", "no", "0", ""})
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """What lies among annotations and is none.
+class SkippedFile:
+    """A file among annotations that is no annotation, and was not read.
 
     Attributes:
         where: The file.
-        name: Who would be taken for the annotator, or "".
-        why: What it is.
+        name: The annotator that its name would stand for, or "".
+        why: Why it was left out.
     """
 
     where: str
@@ -54,11 +58,11 @@ class LeftOut:
 
 
 def read_spans(
-    paths: Iterable[Path], layer: str | None = None, left_out: list[LeftOut] | None = None
+    paths: Iterable[Path], layer: str | None = None, skipped: list[SkippedFile] | None = None
 ) -> list[SpanAnnotation]:
-    r"""The annotations of all files, in their order.
+    r"""Read the annotations of all files, in their order.
 
-    What a file is, it tells itself:
+    The format is found out from each file's name and first bytes:
 
     - a store that `allusion-es annotate` made;
     - brat stand-off, `NAME.ann` beside `NAME.txt` (see `annotation.formats.brat`);
@@ -77,10 +81,10 @@ def read_spans(
     Args:
         paths: Files and folders.
         layer: Which span layer of WebAnno files to read, if there are several.
-        left_out: What is left out is added here.
+        skipped: Files that are left out are added to this list.
 
     Raises:
-        InputError: A file cannot be read, all there is was left out, an instance is annotated
+        InputError: A file cannot be read, all files were left out, an instance is annotated
             twice by the same annotator, or two annotations give its text different lengths; the
             message says where.
 
@@ -95,28 +99,28 @@ def read_spans(
     found: list[SpanAnnotation] = []
     seen: dict[tuple[str, str], str] = {}
     tokens: dict[str, tuple[int, str]] = {}
-    # The same file and name count once, however many rows they have.
-    others: dict[tuple[str, str], LeftOut] = {}
+    # One entry for each file and name, however many rows they have.
+    left_out: dict[tuple[str, str], SkippedFile] = {}
     for path in paths:
         for file in _files(path):
             if other := _no_annotation(file, path):
-                others[other.where, other.name] = other
+                left_out[other.where, other.name] = other
                 continue
             for row in _read(file, layer):
-                if why := _NO_ANNOTATORS.get(row.annotator.upper()):
-                    others[str(file), row.annotator] = LeftOut(str(file), row.annotator, why)
+                if why := _RESERVED_NAMES.get(row.annotator.upper()):
+                    left_out[str(file), row.annotator] = SkippedFile(str(file), row.annotator, why)
                     continue
                 where = f"{file}:{row.line}" if row.line else str(file)
                 _check(row, where, seen, tokens)
                 found.append(row)
-    if others and not found:
-        first = next(iter(others.values()))
+    if left_out and not found:
+        first = next(iter(left_out.values()))
         raise InputError(
             f"{first.where}: left out, since it is {first.why}, and there is nothing else; give "
             "the annotators' files"
         )
-    if left_out is not None:
-        left_out += others.values()
+    if skipped is not None:
+        skipped += left_out.values()
     return found
 
 
@@ -129,28 +133,28 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _no_annotation(file: Path, given: Path) -> LeftOut | None:
-    """Why a file is nobody's annotation, as its name and its folders say; None if it is.
+def _no_annotation(file: Path, given: Path) -> SkippedFile | None:
+    """The file with a reason, if its name or folders say that it is nobody's annotation.
 
     Args:
         file: The file.
-        given: The file or folder that was asked for; folders above it say nothing.
+        given: The file or folder that the user named; folders above it do not matter.
     """
     is_brat = file.suffix.lower() == ".ann"
     name = file.absolute().parent.name if is_brat else file.stem
-    if why := _NO_ANNOTATORS.get(name.upper()):
-        return LeftOut(str(file), name, why)
+    if why := _RESERVED_NAMES.get(name.upper()):
+        return SkippedFile(str(file), name, why)
     if file == given:
         return None
     parts = file.relative_to(given).parts
     if any(part.startswith(".") for part in parts):
-        return LeftOut(str(file), "", "hidden")
+        return SkippedFile(str(file), "", "hidden")
     for number, part in enumerate(parts[:-1]):
-        why = _NO_FOLDERS.get(part.lower(), "")
+        why = _SKIPPED_FOLDERS.get(part.lower(), "")
         beside = given.joinpath(*parts[:number], "annotation")
         # Elsewhere an annotator, or a document, may have such a name.
         if why and (part.lower() == "__macosx" or beside.is_dir()):
-            return LeftOut(str(file), "", why)
+            return SkippedFile(str(file), "", why)
     return None
 
 
@@ -162,8 +166,6 @@ def _read(path: Path, layer: str | None) -> Iterable[SpanAnnotation]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     if is_store(path):
-        from allusion_es.annotation.store import spans
-
         return spans(path)
     if path.suffix.lower() == ".ann":
         return read_brat(path)
@@ -181,7 +183,14 @@ def _check(
     seen: dict[tuple[str, str], str],
     tokens: dict[str, tuple[int, str]],
 ) -> None:
-    """Refuse what contradicts what was read before."""
+    """Refuse an annotation with odd names, or one that contradicts those read before.
+
+    Args:
+        row: The annotation.
+        where: File and line, for messages.
+        seen: File and line of each instance and annotator so far; is added to.
+        tokens: Length of each instance's text and where it was said; is added to.
+    """
     for name, value in (("instance", row.instance), ("annotator", row.annotator)):
         if not value or not value.isprintable() or len(value.encode()) > LONGEST_ID:
             raise InputError(
@@ -224,7 +233,7 @@ def _json_lines(path: Path) -> Iterator[SpanAnnotation]:
 
 
 def _table(path: Path) -> Iterator[SpanAnnotation]:
-    """A table's rows, as the records that JSON lines would have."""
+    """The annotations of a table with tabs, each row turned into a record as in JSON lines."""
     rows = csv.reader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
     try:
         header = [name.strip().casefold() for name in next(rows)]
@@ -250,6 +259,7 @@ def _table(path: Path) -> Iterator[SpanAnnotation]:
 
 
 def _typed(cells: Mapping[str, str]) -> dict[str, object]:
+    """A table's row with numbers and truth values in place of their texts."""
     record: dict[str, object] = dict(cells)
     for name in ("start", "end", "tokens"):
         cell = cells.get(name, "")
@@ -265,7 +275,7 @@ def _typed(cells: Mapping[str, str]) -> dict[str, object]:
 
 
 def _annotation(record: Mapping[str, object], where: str, line: int) -> SpanAnnotation:
-    """The annotation that a record describes; fields other than `_COLUMNS` are passed over."""
+    """The annotation that a record describes; fields other than `_COLUMNS` are ignored."""
     for name in _NEEDED:
         if name not in record:
             raise InputError(f"{where}: there is no field {name!r}; give {', '.join(_NEEDED)}")

@@ -22,9 +22,11 @@ from allusion_es.core.errors import InputError
 from allusion_es.corpora.lines import read_lines, shortened
 
 HEAD = "#FORMAT=WebAnno TSV 3"
-"""How such a file begins."""
+"""The first characters of every such file."""
 
 _BUILT_IN = "de.tudarmstadt.ukp."
+"""Prefix of the layers that every project has, such as lemmas and parts of speech."""
+
 _ROW = re.compile(r"(\d+-\d+)(?:\.\d+)?")
 _BARS = re.compile(r"(?<!\\)\|")
 _ID = re.compile(r"(?<!\\)\[(\d+)\]$")
@@ -52,7 +54,7 @@ class _OpenSpan:
 
 
 def read_webanno(path: Path, layer: str | None = None) -> Iterator[SpanAnnotation]:
-    """The annotations of one annotator in one document; see the module's head for what is read.
+    """Read the annotations of one annotator in one document.
 
     Args:
         path: The file.
@@ -83,7 +85,7 @@ def read_webanno(path: Path, layer: str | None = None) -> Iterator[SpanAnnotatio
         is_word = any(character.isalpha() for character in cells[2])
         if row[1] != token and "." not in cells[0]:
             token, words = row[1], words + is_word
-        for key, values in _marks(cells, chosen, number):
+        for key, values in _token_spans(cells, chosen, number):
             span = spans.setdefault(key, _OpenSpan(number, values))
             if is_word and span.places[-1:] != [words - 1]:
                 span.places.append(words - 1)
@@ -92,7 +94,7 @@ def read_webanno(path: Path, layer: str | None = None) -> Iterator[SpanAnnotatio
 
 
 def _add_layer(line: str, width: int, layers: list[_Layer]) -> int:
-    """Take in a line of the head; returns how many columns there are then."""
+    """Add the layer that a line of the head declares; returns the number of columns so far."""
     kind, _, rest = line.partition("=")
     name, *features = rest.split("|")
     # A layer without features has a column, too.
@@ -115,8 +117,10 @@ def _choose(layers: list[_Layer], wanted: str | None, path: Path) -> _Layer:
     return found[0]
 
 
-def _marks(cells: list[str], layer: _Layer, number: int) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each span on a token: what tells it from others, and its features."""
+def _token_spans(
+    cells: list[str], layer: _Layer, number: int
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """A key and the features of each span on a token; the tokens of one span share the key."""
     columns = cells[layer.column : layer.column + len(layer.features)]
     if all(cell in ("_", "") for cell in columns):
         return

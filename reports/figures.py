@@ -233,7 +233,7 @@ def overlap_svg(rows: Sequence[Mapping[str, Any]]) -> str:
     """The figure as SVG, a panel for tokens and one for lemmas.
 
     Args:
-        rows: From `evaluation.paper.overlap.overlap_histogram`: `input`, `shared`, `links`.
+        rows: From `evaluation.overlap.overlap_histogram`: `input`, `shared`, `links`.
 
     Example:
         >>> rows = [{"input": "token", "shared": 0, "links": 3}]

@@ -32,8 +32,8 @@ from allusion_es.evaluation.measures import parse_measure
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.paper import experiments, printed_figures
 from allusion_es.evaluation.paper.experiments import Experiment, Line
-from allusion_es.evaluation.paper.oracle import line_runs
-from allusion_es.evaluation.paper.overlap import (
+from allusion_es.evaluation.paper.experiments import line_runs
+from allusion_es.evaluation.overlap import (
     Overlap,
     overlap_histogram,
     overlap_table,

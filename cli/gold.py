@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from allusion_es.evaluation.gold.check import GoldIssue, GoldReport
     from allusion_es.evaluation.gold.link import GoldLink
-    from allusion_es.evaluation.gold.tei import TeiGold, Unread
+    from allusion_es.evaluation.gold.tei import TeiGold, UnreadReference
 
 # `allusion-es gold from-tei`: gold links from the references that TEI editions encode.
 
@@ -145,7 +145,7 @@ def _tell(path: Path, found: "TeiGold", links: "Sequence[GoldLink]") -> None:
     )
 
 
-def _unread_row(path: Path, unread: "Unread") -> "dict[str, str | int]":
+def _unread_row(path: Path, unread: "UnreadReference") -> "dict[str, str | int]":
     return {
         "file": str(path),
         "line": unread.line,

@@ -264,8 +264,9 @@ def check(
 ) -> None:
     """Report what may be wrong with gold links.
 
-    Unknown passages, the same words twice, anchors that are not there, verse numbers that are
-    off by one, links that share no word. A file that cannot be read is an error.
+    References to whole chapters and books, unknown passages, the same words twice, anchors that
+    are not there, verse numbers that are off by one, links that share no word. A file that cannot
+    be read is an error.
     """
     from allusion_es.evaluation.gold.check import check as look_through
     from allusion_es.evaluation.gold.files import read_gold
@@ -392,13 +393,15 @@ def _print_report(report: "GoldReport", format: TableFormat) -> None:
 
 
 def _first_of_each_kind(findings: "Sequence[dict[str, Any]]") -> "Iterator[dict[str, Any]]":
-    shown: dict[str, int] = {}
-    for finding in findings:
-        kind = finding["kind"]
-        shown[kind] = shown.get(kind, 0) + 1
-        if shown[kind] <= _SHOWN:
-            yield finding
-    hidden = sum(max(0, count - _SHOWN) for count in shown.values())
-    if hidden:
-        note = f"{hidden} more; --format tsv lists all"
-        yield dict.fromkeys(findings[0], "") | {"kind": "…", "note": note}
+    for kind, count in _kinds_of(findings).items():
+        of_kind = [finding for finding in findings if finding["kind"] == kind]
+        yield from of_kind[:_SHOWN]
+        if count > _SHOWN:
+            note = f"{count - _SHOWN} more; --format tsv lists all"
+            yield dict.fromkeys(findings[0], "") | {"kind": kind, "note": note}
+
+
+def _kinds_of(findings: "Sequence[dict[str, Any]]") -> "dict[str, int]":
+    from collections import Counter
+
+    return dict(Counter(finding["kind"] for finding in findings))

@@ -279,7 +279,7 @@ def topic_line(query_id: str, text: str) -> str:
 
     Example:
         >>> topic_line("q 1", "in principio")
-        'q%201\\tin principio'
+        'q%201\tin principio'
     """
     return f"{_column(query_id, 'query id')}\t{' '.join(text.split())}"
 

@@ -72,7 +72,7 @@ def text_digest(passages: Sequence[Passage]) -> str:
 
     Example:
         >>> text_digest([Passage("Ps.33.9", "Gustate")])[:8]
-        '1ea89b0d'
+        '763f9d5f'
     """
     told = json.dumps([[passage.id, passage.text] for passage in passages])
     return hashlib.sha256(told.encode()).hexdigest()

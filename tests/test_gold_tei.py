@@ -16,7 +16,7 @@ from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.evaluation.gold.ids import ReferenceReader
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.tei import TeiGold, gold_from_tei
-from allusion_es.evaluation.gold.tei_references import references_in_target, references_in_note
+from allusion_es.evaluation.gold.tei_references import references_in_note, references_in_target
 from allusion_es.local.index import LocalIndex
 
 
@@ -124,8 +124,8 @@ def test_apparatus_with_line_numbers(tmp_path: Path, reader: ReferenceReader) ->
         ("duo duo tria", ("Matt.5.3",), "allusion"),
         ("quattuor quinque", ("1Cor.5.6", "1Cor.5.7", "1Cor.5.8"), "reference"),
     ]
-    assert [(each.written, each.reason) for each in found.unread] == [
-        ("Rom. 5, 12", "line 9 is not on its page")
+    assert ("Rom. 5, 12", "line 9 is not on its page") in [
+        (each.written, each.reason) for each in found.unread
     ]
 
 
@@ -170,10 +170,10 @@ def test_what_gives_no_link_is_told_or_counted(tmp_path: Path, reader: Reference
     assert found.links == []
     assert [(each.line, each.written) for each in found.unread] == [
         (2, "Verg. Aen. 6, 12"), (2, "Ps 33,99"), (3, "bible:Xyz.1"), (3, "Psalmus"),
-        (3, "Ibid. 3, 4"),
+        (3, "Ps 33"), (3, "Ibid. 3, 4"),
     ]  # fmt: skip
     assert "Ps 33 has no verse 99; it has 1 to 23" in found.unread[1].reason
-    assert found.without == 3
+    assert found.without == 2
 
 
 @pytest.mark.parametrize(
@@ -188,6 +188,8 @@ def test_what_gives_no_link_is_told_or_counted(tmp_path: Path, reader: Reference
         ("<quote source='Ps.33.9'/>", "Ps.33.9", "it has no words"),
         # beside a reference that is read
         ("<note>Ps 33,9. Verg. Aen. 6, 853</note>", "Verg. Aen. 6, 853", "beside others"),
+        ("<note>IV Esdr. 2, 34</note>", "IV Esdr. 2, 34", "is no book here"),
+        ("<note>Iud. 16, 3</note>", "Iud. 16, 3", "has one chapter"),
     ],
 )  # fmt: skip
 def test_references_without_words_are_told(
@@ -273,7 +275,7 @@ def test_other_numbering(tmp_path: Path, vulgate_passages: Sequence[Passage]) ->
     ],
 )
 def test_references_in_notes(text: str, expected: list[tuple[str, bool]]) -> None:
-    assert [(each.written, each.confer) for each in references_in_note(text)] == expected
+    assert [(each.written, each.confer) for each in references_in_note(text)[0]] == expected
 
 
 @pytest.mark.parametrize(
@@ -296,7 +298,7 @@ def test_references_in_attributes(target: str, expected: list[str]) -> None:
 
 @given(st.text(max_size=80))
 def test_no_note_breaks_the_reading(text: str) -> None:
-    for each in (*references_in_note(text, "Ps"), *references_in_target(text)):
+    for each in (*references_in_note(text, "Ps")[0], *references_in_target(text)):
         assert each.written
 
 

@@ -1,6 +1,8 @@
 """Letters outside the alphabet: none is lost, and what they stand for has its place in the text."""
 
 import unicodedata
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.language.latin.fold import fold
 from allusion_es.language.latin.tokenise import Tokeniser, printed_words
+from allusion_es.retrieval.models import Models
 
 LATIN = [
     chr(code)
@@ -135,6 +138,14 @@ def test_words_and_their_places_agree(text: str) -> None:
         at = word.end
         if text[word.start : word.end] not in ("&", "⁊"):
             assert fold(text[word.start : word.end]) == word.form
+
+
+def test_what_comes_with_the_program_fits_an_index_that_is_built_now(tmp_path: Path) -> None:
+    vectors = Models(tmp_path).shipped()
+    assert vectors is not None
+    assert vectors.fits(Analyser().settings)
+    assert not vectors.fits(replace(Analyser().settings, stop_words=True))
+    assert not vectors.fits(replace(Analyser().settings, version=99))
 
 
 def test_accents_change_no_word() -> None:

@@ -130,14 +130,16 @@ class NameFinder:
             return "", place
         after = place + 1
         if tokens[place].kind == "number" and after < len(tokens) and tokens[after].glued:
-            after += plain_word(tokens[after].text) in ("st", "nd", "rd", "th")
+            # `1st Samuel`, but `1TH 5:17`
+            is_ordinal = tokens[after].text in ("st", "nd", "rd", "th")
+            after += is_ordinal and after + 1 < len(tokens) and tokens[after + 1].kind == "word"
         after += after < len(tokens) and tokens[after].text == "."
         if after >= len(tokens) or tokens[after].kind != "word":
             return "", place
         return number, after
 
     def _leads(self, place: int) -> tuple[list[str], int]:
-        leads = []
+        leads: list[str] = []
         while place < len(self._tokens) and len(leads) < _MOST_WORDS:
             word = plain_word(self._tokens[place].text)
             if word not in LEADS:

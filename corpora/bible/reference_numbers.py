@@ -41,6 +41,15 @@ _GREEK_MORE = {
     ("1Kgs", 2, 35), ("1Kgs", 2, 46), ("1Kgs", 12, 24), ("1Kgs", 16, 28), ("Prov", 24, 22),
     ("Job", 42, 17), ("Sir", 36, 16),
 }  # fmt: skip
+
+_IN_CAPITALS = frozenset({"mt", "tm", "rv"})
+"""Names of texts that are names of books too where they are not written in capitals."""
+
+_HEBREWS = frozenset({"heb", "hebr"})
+"""What may be the Hebrew numbering or the letter to the Hebrews."""
+
+_CHAPTERS_OF_HEBREWS = 13
+
 _ALTERNATIVE = re.compile(
     r"\s*=?\s*(?:([^\W\d]+)\.?\s*)?(?:([^\W\d]+)\.?\s*)?"
     r"(\d{1,3})(?:\s*[,:.]\s*(\d{1,3})(?:\s*-\s*(\d{1,3}))?)?\s*(?:([^\W\d]+)\.?)?\s*"
@@ -385,22 +394,22 @@ class _Numbers:
     def _after_pending(self, separator: _Separator, value: tuple[int, bool]) -> int:
         """Read the number after a chapter: its verse, or another chapter."""
         now = self._now
-        if separator.verse or (separator.mark in ("", ",", ":", ".", "_") and not separator.linked):
-            if not separator.chapter:
-                now.mark = separator.mark if separator.mark in (",", ":", ".") else ""
-                now.tight = separator.tight
-                if (
-                    not separator.verse
-                    and separator.mark in ("", ",", ".")
-                    and value == (70, True)
-                    and self._text(separator.end) == "LXX"
-                    and not now.roman_chapter
-                ):
-                    raise _RefusedError("'LXX' may be the Septuagint", all_of_it=True)
-                if plain_word(self._written.rstrip(".")) == "pss" and now.mark != ":":
-                    raise _RefusedError("psalms and verses cannot be told apart", all_of_it=True)
-                now.roman_verse = value[1]
-                return self._verse(separator.end, value)
+        to_verse = separator.mark in ("", ",", ":", ".", "_") and not separator.linked
+        if (separator.verse or to_verse) and not separator.chapter:
+            now.mark = separator.mark if separator.mark in (",", ":", ".") else ""
+            now.tight = separator.tight
+            if (
+                not separator.verse
+                and separator.mark in ("", ",", ".")
+                and value == (70, True)
+                and self._text(separator.end) == "LXX"
+                and not now.roman_chapter
+            ):
+                raise _RefusedError("'LXX' may be the Septuagint", all_of_it=True)
+            if plain_word(self._written.rstrip(".")) == "pss" and now.mark != ":":
+                raise _RefusedError("psalms and verses cannot be told apart", all_of_it=True)
+            now.roman_verse = value[1]
+            return self._verse(separator.end, value)
         self._chapter_alone()
         self._begin_chapter(separator.end, value)
         return self._after_chapter(separator.end + 1)
@@ -425,9 +434,9 @@ class _Numbers:
             if not value[1]:
                 if separator.mark == "" and not separator.linked:
                     raise _RefusedError(f"{value[0]} is no verse of a list")
-                if paired and not separator.linked and self._text(place + 1) != ".":
-                    if separator.mark == ";":
-                        raise _RefusedError("chapters and verses cannot be told apart")
+                joined = paired and not separator.linked and self._text(place + 1) != "."
+                if joined and separator.mark == ";":
+                    raise _RefusedError("chapters and verses cannot be told apart")
                 return self._listed(separator, value)
             if not paired:
                 raise _RefusedError("a whole chapter stands among verses")
@@ -656,6 +665,7 @@ class _Numbers:
     def _following(self, place: int) -> tuple[int, int] | None:
         """How many verses `sq.` or the like adds, and where it ends."""
         start = place
+        place += self._text(place) == ","  # `14, seqq.`
         if self._word(place) in AND | {"u"}:
             place += 1
             place += self._text(place) == "."
@@ -749,6 +759,14 @@ class _Numbers:
         label = self._label(match) if match else None
         if match is None or label is None or not now.references:
             return place
+        if label in _HEBREWS and match[4] and int(match[3]) <= _CHAPTERS_OF_HEBREWS:
+            # `Ps. 2, 7 (Hebr. 1, 5)` is the letter; `Ps. 22, 1 (Hebr. 23, 1)` another numbering.
+            if now.references[-1].chapter not in (int(match[3]), int(match[3]) - 1):
+                return place
+            raise _RefusedError(
+                f"'{label}' may be the Hebrew numbering or the letter to the Hebrews",
+                all_of_it=True,
+            )
         other = self._alternative(now.references[-1], match, label)
         now.references[-1] = other
         now.chapter, now.verse = other.last_chapter, other.last_verse
@@ -765,7 +783,9 @@ class _Numbers:
         if not verse:
             chapter, verse, last = given.chapter, chapter, chapter
             if label not in VULGATE:
-                raise _RefusedError(f"({match[3]}) may be another number of the verse")
+                raise _RefusedError(
+                    f"({match[3]}) may be another number of the verse", all_of_it=True
+                )
         other = Reference(book, chapter, verse, chapter, last)
         if label in VULGATE or (label in SEPTUAGINT and book == "Ps"):
             return other
@@ -773,7 +793,7 @@ class _Numbers:
             return given
         if book == "Ps" and given.chapter != chapter:
             return other if self._one_of(given.chapter, chapter, "") == chapter else given
-        raise _RefusedError("two numberings are given, and it is not said which")
+        raise _RefusedError("two numberings are given, and it is not said which", all_of_it=True)
 
     def _bracket(self, place: int) -> tuple[str, int] | None:
         """What stands in the bracket that opens at a token, and the token after it."""
@@ -811,7 +831,11 @@ class _Numbers:
 
     def _label(self, match: "re.Match[str]") -> str | None:
         """The one label of a bracket, "" without one, None where a word is none."""
-        words = [plain_word(word) for word in (match[1], match[2], match[6]) if word]
+        written = [word for word in (match[1], match[2], match[6]) if word]
+        # "MT" is the Masoretic text and "RV" the Revised Version, but "Mt" is Matthew.
+        if any(plain_word(word) in _IN_CAPITALS and not word.isupper() for word in written):
+            return None
+        words = [plain_word(word) for word in written]
         names = {self._word_of_name(), *(("ps", "psalm") if self._book.osis == "Ps" else ())}
         if words and words[0] in names:
             words = words[1:]
@@ -1028,11 +1052,23 @@ class _Numbers:
         if word in ("esd", "esdras") and self._book.osis in ("Ezra", "Neh"):
             raise _RefusedError("it may be Ezra or the third book of Esdras", all_of_it=True)
 
+    def _separator_end(self, place: int) -> int | None:
+        """The next number, if only marks and words between numbers stand before it."""
+        words = AND | CONFER | VERSE | CHAPTER | {"u"}
+        while place < len(self._tokens) and self._numeral(place) is None:
+            if self._text(place) not in ",.:;_-&" and self._word(place) not in words:
+                return None
+            place += 1
+        return place if place < len(self._tokens) else None
+
     def _add(self, reference: Reference) -> None:
         self._now.references.append(reference)
 
     def _skipped(self, place: int) -> int:
-        """The token after the numbers and marks that were refused."""
+        """The token after the numbers and marks that were refused, one number at least."""
+        number = self._separator_end(place)
+        if number is not None and self._names.at(number) is None:
+            place = number + 1
         while place < len(self._tokens):
             token = self._tokens[place]
             if self._names.at(place) is not None or token.text in "()[];":

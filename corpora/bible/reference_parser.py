@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from allusion_es.core.errors import VerseError
-from allusion_es.corpora.bible.books import book_by_osis, find_book, match_words, plain_word
+from allusion_es.corpora.bible.books import BOOKS, book_by_osis, find_book, match_words, plain_word
 from allusion_es.corpora.bible.reference_names import NameFinder
 from allusion_es.corpora.bible.reference_numbers import Reference, Run, read_run
 from allusion_es.corpora.bible.reference_tokens import Token, numeral, tokenise
@@ -53,35 +53,7 @@ _NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 # The works of the New Testament in the Thesaurus Linguae Graecae have its order.
-_NEW_TESTAMENT = [
-    "Matt",
-    "Mark",
-    "Luke",
-    "John",
-    "Acts",
-    "Rom",
-    "1Cor",
-    "2Cor",
-    "Gal",
-    "Eph",
-    "Phil",
-    "Col",
-    "1Thess",
-    "2Thess",
-    "1Tim",
-    "2Tim",
-    "Titus",
-    "Phlm",
-    "Heb",
-    "Jas",
-    "1Pet",
-    "2Pet",
-    "1John",
-    "2John",
-    "3John",
-    "Jude",
-    "Rev",
-]
+_NEW_TESTAMENT = tuple(book.osis for book in BOOKS if book.testament == "nt")
 _NO_FILE_NAMES = frozenset({"ep", "la", "le", "si", "ne", "no", "nr", "fig", "pag", "vol"})
 """Words of file names (`ep5_3`) that would be books' names: letters, articles, numbers."""
 
@@ -157,7 +129,7 @@ _LONGEST_TEXT = 2000
 _HELP = "write, for example, 'Ps 22,1-3', 'Ps.22.1' or '1 Reg 2,3'"
 # Marks that begin anew: no author before them has to do with the book after them.
 _PARTING = frozenset(";()[]{}|/=†‡")
-_HARMLESS = frozenset(".,:;()[]{}|/=†‡*\"'“”„«»‹›<>‘’&+_")
+_HARMLESS = frozenset(".,:;()[]{}|/=†‡*\"'“”„«»‹›<>\u2018\u2019&+_")
 _NO_LINES = frozenset({*PAGE, "l", "lib", "fol", "f", "col", "vol", "tom", "t", "no", "num"})
 
 
@@ -270,7 +242,6 @@ class _Scan:
         tokens, place = self.tokens, 0
         self._taint, self._confer, self._line = "", False, 0
         self._verse_before = False
-        bares = 0
         while place < len(tokens):
             if self._is_mark_of_line(place):
                 place = self._take_line(place)
@@ -284,7 +255,7 @@ class _Scan:
                         place = run.end
                         continue
                 if self._is_left_over(place):
-                    reason = f"{tokens[place].text[:20]} may be a verse or the number of a line"
+                    reason = f"{tokens[place].text[:20]!r} after it is read in no way"
                     yield self._piece(place, place + 1, reason)
                     self._verse_before = False
                     place += 1
@@ -300,7 +271,8 @@ class _Scan:
             if not run.references and not run.reason:
                 self.bare = self.bare or (name.book.osis, self._slice(place, name.end))
                 self.alone = not self.strange and self._only_marks(name.end)
-                bares += 1
+                if self._verse_before and self._only_marks(name.end):
+                    yield self._piece(place, name.end, "it names a whole book in a longer text")
                 self._taint, self._confer, self._verse_before = name.written, False, False
                 place = name.end
                 continue
@@ -369,7 +341,7 @@ class _Scan:
         elif word in AND or word in SAME:
             self._confer, self._line, self._taint = False, 0, ""
             self._verse_before = before_verse and word in AND
-        elif before_verse and (word in PARALLELS or word in TEXTS or word in FOLLOWING):
+        elif before_verse and (word in PARALLELS or word in TEXTS):
             self._taint = ""
         elif word in VULGATE | SEPTUAGINT and self._before_book(place + 1):
             pass
@@ -414,11 +386,12 @@ class _Scan:
         return self.tokens[place].text if 0 <= place < len(self.tokens) else ""
 
     def _is_left_over(self, place: int) -> bool:
-        """Whether a number follows a verse and yet was not read with it."""
-        return (
-            self._verse_before
-            and self.tokens[place].kind == "number"
-            and not self._is_page_or_year(place)
+        """Whether a number or `sqq.` follows a verse and yet was not read with it."""
+        token = self.tokens[place]
+        is_number = token.kind == "number" and not self._is_page_or_year(place)
+        is_following = plain_word(token.text) in FOLLOWING and token.text.islower()
+        return self._verse_before and (
+            is_number or (is_following and not self._before_book(place + 1))
         )
 
     def _same_book(self, place: int) -> int | None:

@@ -105,7 +105,7 @@ NO_NAMES_IN_LOWER_CASE = frozenset({
     "si", "est", "am", "re", "he", "so", "at", "la", "le", "ne", "mi", "ho", "ge", "na", "nu",
     "ap", "ep", "ac", "es", "is", "pro", "sal", "off", "col", "tit", "num", "act", "ex", "os",
     "da", "ag", "ob", "sg", "ri", "ro", "ga", "ru", "za", "hi", "ba", "gl", "gs", "gd", "gb",
-    "ec", "ha", "ph", "nam", "jh", "th", "lm", "acta", "actus", "actuum", "as", "fm", "pr",
+    "ec", "ha", "ph", "nam", "jh", "th", "lm", "acta", "actus", "actuum", "as", "fm", "ecl", "pr",
     "mar",
 })  # fmt: skip
 """Abbreviations that are words of Latin, or of notes, where they begin with a small letter.

@@ -91,11 +91,21 @@ def is_verse_id(text: str) -> bool:
 def parse_references(text: str) -> tuple[Reference, ...]:
     """The references that a text such as `Ps 22,1.3; Is 7,14` lists, in its order.
 
-    Read are OSIS ids and ranges (`Ps.22.1-Ps.22.3`); chapter and verse with comma, colon,
-    dot or blank between them; Roman numerals; verses listed with dots or commas; ranges
-    within a chapter or across chapters (`Gen 1,31-2,3`); whole chapters and books; `f`, `s`
-    and `sq` for one verse more, `ff`, `ss` and `sqq` for two. Letters after a verse (`3a`)
-    mean the whole verse. In books of one chapter a single number is a verse.
+    Read are OSIS ids and ranges (`Ps.22.1-Ps.22.3`), codes of USFM (`1SA 2:3`), links and CTS
+    URNs that end in a reference; chapter and verse with comma, colon, dot or blank between
+    them, or with words (`cap. 1, v. 26`); Roman numerals; verses listed with dots, commas or
+    `et`; ranges within a chapter or across chapters (`Gen 1,31-2,3`); whole chapters, and a
+    book where its name is the whole text. `f`, `s`, `sq` and `suiv` are one verse more, `ff`,
+    `ss` and `sqq` two: the fewest that a plural means. Letters after a verse (`3a`) mean the
+    whole verse. In books of one chapter a single number is a verse, and a higher chapter is
+    refused. Pages, years in brackets, numbers of printed lines and `cf.` are passed over.
+
+    Where an edition prints the Hebrew and the Vulgate's number of a psalm (`Ps 22 (23), 1`), the
+    Vulgate's is read, whichever stands first, since that is the text of this collection.
+
+    What can be meant in two ways is refused, and so is a name behind an author or a title
+    (`adv. Marc. 2, 4`): a reference that is refused costs one link, a wrong one all of an
+    evaluation.
 
     Raises:
         VerseError: The text cannot be read; the message says where and shows a good one.
@@ -119,9 +129,9 @@ def find_references(text: str, book: str = "") -> tuple[Piece, ...]:
 
     Example:
         >>> for piece in find_references("cf. Gen. 1, 26 et 27; Tert. adv. Marc. 2, 4"):
-        ...     print(piece.written, *piece.references, piece.reason)
-        Gen. 1, 26 et 27 Gen.1.26 Gen.1.27
-        Marc. 2, 4 'adv' before it may be an author or a title
+        ...     print(piece.written, *piece.references or [piece.reason], sep=" | ")
+        Gen. 1, 26 et 27 | Gen.1.26 | Gen.1.27
+        Marc. 2, 4 | 'adv' before it may be an author or a title
     """
     return tuple(read_pieces(text, book))
 

@@ -16,6 +16,7 @@ from allusion_es.evaluation.gold.ids import ReferenceReader, read_references
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.tei_references import (
     CitedReference,
+    RefusedReference,
     is_biblical,
     looks_like_reference,
     references_in_note,
@@ -355,12 +356,16 @@ class _LinkGatherer:
         named = self._named(annotation)
         for child in children:
             named += [each for each in self._named(child) if each not in named]
-        cited = references_in_note(annotation.text, self._book) or named
+        read, refused = references_in_note(annotation.text, self._book)
+        cited = read or named
         self._book = _last_book(cited)
         if not cited:
-            self._miss(annotation)
+            self._record_unread(annotation, refused)
             return
-        self._tell_rest(annotation, cited)
+        # What a note's words do not say readably, its attributes may.
+        for miss in refused if read else ():
+            self._gold.unread.append(_unread(annotation, miss.written, miss.reason))
+        self._record_rest(annotation, [*cited, *refused])
         self._add(annotation, cited, list(self._linked(annotation, cited)))
 
     def _last(self, annotation: Annotation) -> Annotation:
@@ -381,16 +386,18 @@ class _LinkGatherer:
             self._gold.unread.append(_unread(annotation, target, "cannot be read as verses"))
         return cited
 
-    def _miss(self, annotation: Annotation) -> None:
-        """Record a note without a reference that can be read, and why."""
+    def _record_unread(self, annotation: Annotation, refused: Sequence[RefusedReference]) -> None:
+        """Record a note in which no verse is named, and why it gives no link."""
+        for each in refused:
+            self._gold.unread.append(_unread(annotation, each.written, each.reason))
+        if refused:
+            return
         written = annotation.text or annotation.target
         if looks_like_reference(annotation.text) or annotation.element == "bibl":
             reason = "names no verse of the Bible that can be read"
             self._gold.unread.append(_unread(annotation, written, reason))
         elif annotation.element != "ref" or not self._is_mark(annotation):
             reason = "has no reference to verses of the Bible"
-            if read_references(annotation.text.strip(_MARKS)):
-                reason = "names a chapter or book, and no verse"
             self._gold.others.append(_unread(annotation, written, reason))
 
     def _is_mark(self, annotation: Annotation) -> bool:
@@ -398,17 +405,17 @@ class _LinkGatherer:
         noted = self._by_id.get(annotation.target.removeprefix("#"))
         return noted is not None and noted.element in _NOTES
 
-    def _tell_rest(self, annotation: Annotation, cited: Sequence[CitedReference]) -> None:
-        """Record the words of a note that look like references but are not read."""
-        for piece in _rest(annotation.text, cited):
+    def _record_rest(
+        self, annotation: Annotation, found: Sequence[CitedReference | RefusedReference]
+    ) -> None:
+        """Record numbers in a note beside the references that were found, read or refused."""
+        for piece in _rest(annotation.text, found):
             if looks_like_reference(piece):
                 reason = "names no verse of the Bible that can be read, beside others that are read"
                 self._gold.unread.append(_unread(annotation, piece, reason))
             elif _NUMBERED.search(piece):
-                read = "; ".join(each.written for each in cited)
-                self._gold.in_part.append(
-                    _unread(annotation, piece, f"is not read; what is read is {read[:80]!r}")
-                )
+                reason = "is not read; other references of the note are"
+                self._gold.in_part.append(_unread(annotation, piece, reason))
 
     def _linked(
         self, annotation: Annotation, cited: Sequence[CitedReference]
@@ -537,17 +544,21 @@ def _no_words(annotation: Annotation) -> str:
     return "it has no words"
 
 
-def _rest(text: str, cited: Sequence[CitedReference]) -> list[str]:
-    """The words of a note between the references that are read."""
-    pieces, place = [], 0
-    for each in cited:
-        found = text.find(each.written, place)
-        if found < 0:
-            # It was read from an attribute, or completed (`ibid.`).
-            return []
-        pieces.append(text[place:found])
-        place = found + len(each.written)
-    return [piece.strip(_MARKS) for piece in (*pieces, text[place:])]
+def _rest(text: str, found: Sequence[CitedReference | RefusedReference]) -> list[str]:
+    """The words of a note between the references that were found."""
+    pieces = [text]
+    for each in found:
+        # A list that is written with semicolons is found piece by piece.
+        for written in each.written.split("; "):
+            for number, piece in enumerate(pieces):
+                before, is_there, after = piece.partition(written)
+                if is_there:
+                    pieces[number : number + 1] = [before, after]
+                    break
+            else:
+                # It was read from an attribute, or completed (`ibid.`).
+                return []
+    return [piece.strip(_MARKS) for piece in pieces]
 
 
 def _link_type(annotation: Annotation, cited: CitedReference, words: LinkedWords) -> str:

@@ -32,32 +32,53 @@ class CitedReference:
     line: int = 0
 
 
-def references_in_note(text: str, book: str = "") -> list[CitedReference]:
-    """The Bible references in a note, in its order.
+@dataclass(frozen=True, slots=True)
+class RefusedReference:
+    """Words that may be a reference, but give no verses.
+
+    Attributes:
+        written: The words.
+        reason: Why they are not read.
+    """
+
+    written: str
+    reason: str
+
+
+def references_in_note(
+    text: str, book: str = ""
+) -> tuple[list[CitedReference], list[RefusedReference]]:
+    """The Bible references in a note, in its order, and what was refused.
 
     The whole note may be a reference, or references may stand among other words. References with
-    nothing but a semicolon between them are one. Chapters and books are passed over, since they
-    name no verse.
+    nothing but a semicolon between them are one. A chapter without a verse is refused, since it
+    gives no link; the mere name of a book is passed over.
 
     Args:
         text: The note's words.
         book: OSIS code of the book that `ibid.` means, or "".
 
     Example:
-        >>> [each.written for each in references_in_note("(cf. Ps. XXXIII, 9; Is 7,14)")]
+        >>> cited, refused = references_in_note("Gen. 1, 26 et 27; III Esdr. 4, 4")
+        >>> [each.written for each in cited], [each.written for each in refused]
+        (['Gen. 1, 26 et 27'], ['III Esdr. 4, 4'])
+        >>> [each.written for each in references_in_note("(cf. Ps. XXXIII, 9; Is 7,14)")[0]]
         ['Ps. XXXIII, 9; Is 7,14']
-        >>> [each.written for each in references_in_note("Gen. 1, 26 et 27; III Esdr. 4, 4")]
-        ['Gen. 1, 26 et 27']
-        >>> found = references_in_note("3 Verg. ecl. 4 9 cf. Rom. 5, 12")
-        >>> [(each.line, each.written) for each in found]
+        >>> cited, _ = references_in_note("3 Verg. ecl. 4 9 cf. Rom. 5, 12")
+        >>> [(each.line, each.written) for each in cited]
         [(9, 'Rom. 5, 12')]
-        >>> [each.written for each in references_in_note("Ibid. III, 2", "Jas")]
+        >>> [each.written for each in references_in_note("Ibid. III, 2", "Jas")[0]]
         ['Jas III, 2']
     """
     cited: list[CitedReference] = []
+    refused: list[RefusedReference] = []
     before: Piece | None = None
     for piece in find_references(text, book):
-        if piece.reason or not all(reference.verse for reference in piece.references):
+        reason = piece.reason
+        if not reason and not all(reference.verse for reference in piece.references):
+            reason = "it names a whole chapter, and no verse"
+        if reason:
+            refused.append(RefusedReference(piece.written, reason))
             before = None
             continue
         written = _readable(piece)
@@ -65,7 +86,7 @@ def references_in_note(text: str, book: str = "") -> list[CitedReference]:
             written = f"{cited.pop().written}; {written}"
         cited.append(CitedReference(written, piece.confer, piece.line))
         before = piece
-    return cited
+    return cited, refused
 
 
 def _goes_on(between: str, before: Piece, piece: Piece) -> bool:
@@ -118,7 +139,7 @@ def references_in_target(target: str) -> list[CitedReference]:
     """
     if len(target) > _LONGEST_TARGET:
         return []
-    if found := [reference_in_address(word) for word in map(unquote, target.split())]:
+    if found := [reference_in_address(word) for word in target.split()]:
         if all(found):
             return [CitedReference(written) for written in found]
         if names_verses(plain := unquote(target).strip()):

@@ -178,8 +178,8 @@ class CitationVectors:
         return len(self._keys)
 
     def fits(self, settings: AnalysisSettings) -> bool:
-        """Whether they were learned from texts that were analysed like this."""
-        return self.settings == settings
+        """Whether they were learned from texts whose words got the same lemmas."""
+        return self.settings.has_lemmas_of(settings)
 
     def check(self, settings: AnalysisSettings) -> None:
         """Refuse to work on words that come from another analysis.

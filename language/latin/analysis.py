@@ -1,7 +1,7 @@
 """One analysis for collection and query: text to tokens, lemmas and their places."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from allusion_es.core.errors import InputError
 from allusion_es.language.latin.fold import fold
@@ -11,6 +11,9 @@ from allusion_es.language.latin.tokenise import Tokeniser
 
 ANALYSIS_VERSION = 2
 """Raised whenever the same text would give other tokens or lemmas."""
+
+_ALIKE = frozenset({1, 2})
+"""Versions that give words of plain letters the same lemmas: 2 reads more letters than 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,17 @@ class AnalysisSettings:
     lemmatiser_version: str = ""
     stop_words: bool = False
     version: int = ANALYSIS_VERSION
+
+    def has_lemmas_of(self, other: "AnalysisSettings") -> bool:
+        """Whether what was learned of lemmas with other settings holds with these.
+
+        Example:
+            >>> AnalysisSettings(version=2).has_lemmas_of(AnalysisSettings(version=1))
+            True
+        """
+        if {self.version, other.version} <= _ALIKE:
+            return replace(self, version=other.version) == other
+        return self == other
 
     @staticmethod
     def from_json(data: Mapping[str, object]) -> "AnalysisSettings":

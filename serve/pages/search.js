@@ -144,8 +144,8 @@ async function openFile(event) {
     const row = await (await ask(path, { method: "POST", body: file })).json();
     opened = row;
     const title = [row.author, row.title].filter(Boolean).join(", ");
-    const what = row.kind === "tei" ? "TEI" : "text";
-    at("file-name").textContent = `${row.name}: ${what}${title && row.kind === "tei" ? `, ${title}` : ""}, ${plural(row.words, "word")}`;
+    const what = { tei: "TEI", html: "HTML", docx: "DOCX" }[row.kind] ?? "text";
+    at("file-name").textContent = `${row.name}: ${what}${title && row.kind !== "text" ? `, ${title}` : ""}, ${plural(row.words, "word")}`;
   } catch (error) {
     opened = null;
     at("file-name").textContent = "";

@@ -148,11 +148,11 @@ def compute_runs(
         root = folder or stack.enter_context(scratch_folder())
         runs: list[dict[Path, QueryBatch]] = []
         for method, number in wanted:
-            run = run_folder(root, task, index.fingerprint, method, number)
+            own = run_folder(root, task, index.fingerprint, method, number)
             size = len(task.sets[number].queries)
             runs.append(
                 {
-                    run / f"{first // _BATCH_SIZE:06d}.run": QueryBatch(
+                    own / f"{first // _BATCH_SIZE:06d}.run": QueryBatch(
                         method, number, first, min(first + _BATCH_SIZE, size)
                     )
                     for first in range(0, size, _BATCH_SIZE)

@@ -26,8 +26,7 @@ from allusion_es.core.errors import (
 from allusion_es.corpora.passage import Passage
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.methods import ORACLE, Method
-from allusion_es.evaluation.paper.experiments import MANUAL, Experiment, TableLine
-from allusion_es.evaluation.paper.experiments import line_runs
+from allusion_es.evaluation.paper.experiments import MANUAL, Experiment, TableLine, line_runs
 from allusion_es.evaluation.runner import QuerySet, Task, compute_runs
 from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.local.build import build_local

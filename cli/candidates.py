@@ -25,7 +25,7 @@ from allusion_es.es.kibana.documents import Candidate, StageNames
 from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.evaluation.gold.ids import resolve, resolve_known
 from allusion_es.evaluation.gold.link import GoldLink
-from allusion_es.evaluation.inspected import run_candidates, traced_candidates
+from allusion_es.evaluation.inspection import run_candidates, traced_candidates
 from allusion_es.evaluation.trec import read_run, read_topics
 from allusion_es.retrieval.defaults import generators_of, search_filter_of
 from allusion_es.retrieval.index import CandidateIndex

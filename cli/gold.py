@@ -371,7 +371,7 @@ def fetch(
 
 
 def _counts(kinds: "Iterable[str]") -> str:
-    """How often each kind comes, in the order of the first of each.
+    """The number of each kind, in the order of the first of each, as words.
 
     Example:
         >>> _counts(["allusion", "quotation", "allusion"])

@@ -307,13 +307,14 @@ class _LinkGatherer:
         self._reader = reader
         self._context = context
         self._number = first
-        self._choose = WordChooser(source, words)
+        self._chooser = WordChooser(source, words)
         self._gold = TeiGold()
         # The book that was cited last, which `ibid.` in the next note means.
         self._book = ""
         self._by_id = {each.id: each for each in source.annotations if each.id}
 
     def gathered(self) -> TeiGold:
+        """The links and unread notes of the whole file."""
         children: dict[int, list[tuple[int, Annotation]]] = {}
         for number, each in enumerate(self._source.annotations):
             children.setdefault(each.parent, []).append((number, each))
@@ -327,6 +328,7 @@ class _LinkGatherer:
         return self._gold
 
     def _is_in_a_note(self, annotation: Annotation) -> bool:
+        """True if an annotation stands in a note, with which it is read."""
         parent = annotation.parent
         while parent >= 0:
             around = self._source.annotations[parent]
@@ -336,6 +338,8 @@ class _LinkGatherer:
         return False
 
     def _gather(self, annotation: Annotation, children: Sequence[Annotation]) -> None:
+        """Collect the links of one annotation and of those in it."""
+        # An element around words of the text: its attributes say what these allude to.
         if annotation.element in _AROUND and annotation.end > annotation.start:
             cited = self._named(annotation)
             if cited:
@@ -349,10 +353,12 @@ class _LinkGatherer:
                     _unread(annotation, annotation.target, "names no verse of the Bible")
                 )
             return
+        # An element that should stand around words, but has none.
         if not _is_note(annotation):
             for each in self._named(annotation):
                 self._gold.unread.append(_unread(annotation, each.written, _no_words(annotation)))
             return
+        # A note: its words are read, and if they name no verse, its attributes.
         named = self._named(annotation)
         for child in children:
             named += [each for each in self._named(child) if each not in named]
@@ -362,7 +368,7 @@ class _LinkGatherer:
         if not cited:
             self._record_unread(annotation, refused)
             return
-        # What a note's words do not say readably, its attributes may.
+        # Where attributes name the verses, what was refused of the words is no loss.
         for miss in refused if read else ():
             self._gold.unread.append(_unread(annotation, miss.written, miss.reason))
         self._record_rest(annotation, [*cited, *refused])
@@ -433,11 +439,11 @@ class _LinkGatherer:
             # editor's preface goes to.
             yield from (self._line(annotation, each) for each in cited)
             return
-        mark = span or self._choose.around(annotation)
+        mark = span or self._chooser.around(annotation)
         if mark is None and annotation.follows and point == annotation.start:
             yield from (f"goes to words that are left out ({annotation.follows})" for _ in cited)
             return
-        mark = mark or self._choose.at(point)
+        mark = mark or self._chooser.at(point)
         for each in cited:
             yield self._line(annotation, each) if each.line else mark or "no words before it"
 
@@ -447,7 +453,7 @@ class _LinkGatherer:
         # Entries of an apparatus go by line numbers, wherever the apparatus stands.
         if around and not (cited.line and around == _APPARATUS):
             return f"stands in {around}, which is left out, and points to no words of the text"
-        found = self._choose.line(cited.line, annotation.start)
+        found = self._chooser.line(cited.line, annotation.start)
         return found or f"line {cited.line} is not on its page"
 
     def _add(
@@ -486,12 +492,12 @@ class _LinkGatherer:
     def _link(
         self, annotation: Annotation, words: LinkedWords, kind: str, relevant: Sequence[str]
     ) -> GoldLink:
-        source, choose = self._source, self._choose
+        source, chooser = self._source, self._chooser
         query = Query(
-            text=choose.clean(words.start, words.end),
+            text=chooser.clean(words.start, words.end),
             query_id=f"{source.path.stem}-{self._number}",
-            before=choose.before(words.start, self._context),
-            after=choose.after(words.end, self._context),
+            before=chooser.before(words.start, self._context),
+            after=chooser.after(words.end, self._context),
             anchor=words.anchor,
         )
         self._number += 1
@@ -571,4 +577,5 @@ def _link_type(annotation: Annotation, cited: CitedReference, words: LinkedWords
 
 def _last_book(cited: Sequence[CitedReference]) -> str:
     """The OSIS code of the book that was cited last, or ""."""
-    return read_references(cited[-1].written)[-1].book if cited else ""
+    references = read_references(cited[-1].written) if cited else ()
+    return references[-1].book if references else ""

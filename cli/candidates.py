@@ -123,7 +123,7 @@ def push(
     from allusion_es.core.plugins import parse_settings
     from allusion_es.es.kibana.candidate import StageNames
     from allusion_es.es.kibana.pushed_runs import MAX_RUN_ID, check_run_id, push_candidates
-    from allusion_es.evaluation.inspected import traced_candidates
+    from allusion_es.evaluation.inspection import traced_candidates
     from allusion_es.retrieval.options import generators_of, search_filter_of
     from allusion_es.retrieval.traces import Tracer
     from allusion_es.retrieval.types import FIELDS
@@ -215,7 +215,7 @@ def _candidates_of_run(
 ) -> "Iterator[Candidate]":
     """Read a TREC run; its candidates, with the texts of their queries as far as they are known."""
     from allusion_es.cli.progress import progress
-    from allusion_es.evaluation.inspected import run_candidates
+    from allusion_es.evaluation.inspection import run_candidates
     from allusion_es.evaluation.trec import read_run, read_topics
 
     lines = read_run(run)

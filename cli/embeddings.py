@@ -1,4 +1,4 @@
-"""`allusion-es embeddings`: train word vectors, describe them, ask them for near words."""
+"""`allusion-es embeddings`: train word vectors, describe them, list near words."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -24,17 +24,18 @@ app = typer.Typer(
 )
 
 _VERSES = 35_809
+"""Verses of the Vulgate, for the progress bar."""
 
 
 class TrainingMethod(StrEnum):
-    """How vectors are trained."""
+    """A method of training word vectors."""
 
     fasttext = "fasttext"
     word2vec = "word2vec"
 
 
 class WordField(StrEnum):
-    """Which words of an index."""
+    """A kind of words of an index."""
 
     token = "token"
     lemma = "lemma"
@@ -95,6 +96,7 @@ def train(
 def _texts(
     paths: Iterable[Path], kind: PassageFormat | None, lemmas: bool
 ) -> Iterator[tuple[str, ...]]:
+    """The lemmas or tokens of each passage of the files, or of the Vulgate if there are none."""
     from allusion_es.language.latin.analysis import Analyser
     from allusion_es.retrieval.analysed import analyse_passages
 
@@ -163,6 +165,7 @@ def nearest(
     from allusion_es.cli.output import print_rows
     from allusion_es.language.latin.fold import fold
 
+    # Vectors are of folded words: small letters, with u for v and i for j.
     form = fold(word)
     if not form:
         raise UsageError(f"{word!r} is no word; give one with letters")

@@ -1,9 +1,10 @@
-"""`allusion-es gold`: check gold links, fetch public ones, turn one form into another."""
+"""`allusion-es gold`: check gold links, fetch public ones, turn one format into another."""
 
 import sys
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,15 +24,24 @@ from allusion_es.core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allusion_es.evaluation.gold.check import GoldIssue, GoldReport
+    from allusion_es.evaluation.gold.check import GoldReport
     from allusion_es.evaluation.gold.link import GoldLink
-    from allusion_es.evaluation.gold.tei import TeiGold, Unread
+    from allusion_es.evaluation.gold.tei import TeiGold, UnreadReference
 
-# `allusion-es gold from-tei`: gold links from the references that TEI editions encode.
+app = typer.Typer(
+    help="Check gold links, fetch public ones, turn one form into another.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_SHOWN = 20
+"""Findings of each kind that a table shows; JSON and TSV have all."""
+
+_UNREAD_COLUMNS = ("file", "line", "element", "reference", "reason", "text", "xpath")
 
 
-class Numbers(StrEnum):
-    """Whose verse numbers references have."""
+class VerseNumbering(StrEnum):
+    """The verse numbering of gold links."""
 
     vulgate = "vulgate"
     hebrew = "hebrew"
@@ -39,7 +49,7 @@ class Numbers(StrEnum):
 
 
 class LinkType(StrEnum):
-    """Of which type a link is."""
+    """The type of a gold link."""
 
     quotation = "quotation"
     paraphrase = "paraphrase"
@@ -47,14 +57,53 @@ class LinkType(StrEnum):
     reference = "reference"
 
 
-_UNREAD_COLUMNS = ("file", "line", "element", "reference", "reason", "text", "xpath")
+class GoldFormat(StrEnum):
+    """The format of a file of gold links."""
+
+    jsonl = "jsonl"
+    tsv = "tsv"
+    trec = "trec"
+
+
+class PublicGold(StrEnum):
+    """Public collections of gold links."""
+
+    openbible = "openbible"
+
 
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="The file to write; stdout by default.", show_default=False),
 ]
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Gold links: JSON lines, a table with tabs, or TREC qrels with topics.",
+        show_default=False,
+    ),
+]
+FileKind = Annotated[
+    GoldFormat | None,
+    typer.Option(help="How the file is read; by its name by default.", show_default=False),
+]
+Topics = Annotated[
+    Path | None,
+    typer.Option(
+        help="The topics of qrels; by default the same name, ending in .topics.",
+        show_default=False,
+    ),
+]
+RelevantColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What a table calls the column relevant.", show_default=False
+    ),
+]
+Numbering = Annotated[VerseNumbering, typer.Option(help="Whose verse numbers the file has.")]
 
 
+@app.command("from-tei")
 @takes_server
 def from_tei(
     files: Annotated[
@@ -86,8 +135,8 @@ def from_tei(
     ] = None,
     language: Languages = None,
     numbering: Annotated[
-        Numbers, typer.Option(help="Whose verse numbers the references have.")
-    ] = Numbers.vulgate,
+        VerseNumbering, typer.Option(help="Whose verse numbers the references have.")
+    ] = VerseNumbering.vulgate,
     name: Name = "vulgate",
     *,
     server: ServerOptions,
@@ -99,7 +148,7 @@ def from_tei(
     note that gives no link, with its words and the reason, to a file.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.core.errors import InputError, UsageError
+    from allusion_es.core.errors import InputError
     from allusion_es.corpora.tei.reader import read_tei
     from allusion_es.corpora.tei.rules import ANNOTATED
     from allusion_es.evaluation.gold.files import write_gold
@@ -121,7 +170,7 @@ def from_tei(
         found = gold_from_tei(source, reader, words=words, context=context, first=first)
         counts[path.stem] = first + len(found.links) - 1
         links = [link for link in found.links if not type or link.type in type]
-        _tell(path, found, links)
+        _print_counts(path, found, links)
         # Notes are not left out here: they are what is read.
         print_left_out(source, frozenset({"part", "language", "deletion"}))
         unread_rows += (_unread_row(path, each) for each in found.all_unread())
@@ -134,18 +183,22 @@ def from_tei(
     write_gold(sys.stdout if out is None else out, kept)
 
 
-def _tell(path: Path, found: "TeiGold", links: "Sequence[GoldLink]") -> None:
+def _print_counts(path: Path, found: "TeiGold", links: "Sequence[GoldLink]") -> None:
+    """Print each reference of a file that gives no link, and how many links there are."""
     for each in found.unread:
         print(f"{path}:{each.line}: {each.written!r}: {each.reason}", file=sys.stderr)
+    types = _counts(sorted(link.type for link in links))
     print(
-        f"{path}: {_links_by_type(links)}; references not read: {len(found.unread)}, "
+        f"{path}: {len(links)} links"
+        + (f" ({types})" if types else "")
+        + f"; references not read: {len(found.unread)}, "
         f"notes and pointers without one: {found.without}"
         + (f", notes read in part: {len(found.in_part)}" if found.in_part else ""),
         file=sys.stderr,
     )
 
 
-def _unread_row(path: Path, unread: "Unread") -> "dict[str, str | int]":
+def _unread_row(path: Path, unread: "UnreadReference") -> "dict[str, str | int]":
     return {
         "file": str(path),
         "line": unread.line,
@@ -158,7 +211,7 @@ def _unread_row(path: Path, unread: "Unread") -> "dict[str, str | int]":
 
 
 def _write_unread(path: Path, rows: "Sequence[dict[str, str | int]]") -> None:
-    """Write what could not be read, whole or not at all, and say how much it is."""
+    """Write the notes and sources that were not read, whole or not at all, and print how many."""
     import csv
     import io
     import json
@@ -181,72 +234,6 @@ def _write_unread(path: Path, rows: "Sequence[dict[str, str | int]]") -> None:
     print(f"{path}: {len(rows)} notes and sources that were not read", file=sys.stderr)
 
 
-def _links_by_type(links: "Sequence[GoldLink]") -> str:
-    kinds = _link_types(link.type for link in links)
-    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    return f"{len(links)} links" + (f" ({counted})" if counted else "")
-
-
-def _link_types(types: "Iterable[str]") -> dict[str, int]:
-    from collections import Counter
-
-    return dict(sorted(Counter(types).items()))
-
-
-app = typer.Typer(
-    help="Check gold links, fetch public ones, turn one form into another.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-_SHOWN = 20
-"""Findings of each kind that a table shows; JSON and TSV have all."""
-
-
-class GoldFormat(StrEnum):
-    """How gold links are written down."""
-
-    jsonl = "jsonl"
-    tsv = "tsv"
-    trec = "trec"
-
-
-class Source(StrEnum):
-    """Public gold links."""
-
-    openbible = "openbible"
-
-
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="Gold links: JSON lines, a table with tabs, or TREC qrels with topics.",
-        show_default=False,
-    ),
-]
-FileKind = Annotated[
-    GoldFormat | None,
-    typer.Option(help="How the file is read; by its name by default.", show_default=False),
-]
-Topics = Annotated[
-    Path | None,
-    typer.Option(
-        help="The topics of qrels; by default the same name, ending in .topics.",
-        show_default=False,
-    ),
-]
-RelevantColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="What a table calls the column relevant.", show_default=False
-    ),
-]
-Numbering = Annotated[Numbers, typer.Option(help="Whose verse numbers the file has.")]
-
-app.command("from-tei")(from_tei)
-
-
 @app.command("check")
 @takes_server
 def check(
@@ -256,7 +243,7 @@ def check(
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     relevant_column: RelevantColumn = None,
-    numbering: Numbering = Numbers.vulgate,
+    numbering: Numbering = VerseNumbering.vulgate,
     name: Name = "vulgate",
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
     *,
@@ -278,8 +265,32 @@ def check(
     analyser = index_analyser(index)
     report = look_through(links, index, analyser, numbering.value, source=str(file))
     _print_report(report, format)
-    counts = ", ".join(f"{count} {kind}" for kind, count in _kinds(report.findings).items())
+    counts = _counts(finding.kind for finding in report.findings)
     print(f"{file}: {len(links)} queries; {counts or 'nothing to look at'}", file=sys.stderr)
+
+
+def _print_report(report: "GoldReport", format: TableFormat) -> None:
+    """Print the report; a table shows the first findings of each kind only."""
+    import json
+    from dataclasses import asdict
+
+    from allusion_es.cli.output import print_rows
+
+    types = [asdict(counts) for counts in report.types]
+    findings = [asdict(finding) for finding in report.findings]
+    if format is TableFormat.json:
+        print(json.dumps({"types": types, "findings": findings}, ensure_ascii=False, indent=2))
+    elif format is TableFormat.tsv:
+        print_rows(findings, format)
+    else:
+        print_rows(types, format, "Links by type")
+        shown = []
+        for kind, count in Counter(finding["kind"] for finding in findings).items():
+            shown += [finding for finding in findings if finding["kind"] == kind][:_SHOWN]
+            if count > _SHOWN:
+                note = f"{count - _SHOWN} more; --format tsv lists all"
+                shown.append(dict.fromkeys(findings[0], "") | {"kind": kind, "note": note})
+        print_rows(shown, format, "To look at")
 
 
 @app.command("convert")
@@ -293,7 +304,7 @@ def convert(
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     relevant_column: RelevantColumn = None,
-    numbering: Numbering = Numbers.vulgate,
+    numbering: Numbering = VerseNumbering.vulgate,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out passages that the index lacks.")
     ] = False,
@@ -319,25 +330,20 @@ def convert(
         print(f"{file}: {len(unknown)} unknown passages, {lost} queries left out", file=sys.stderr)
     else:
         kept = resolve(links, ids, numbering.value, source=str(file))
-    if out is None:
-        (write_gold if to is GoldFormat.jsonl else write_table)(sys.stdout, kept)
-        return
     where = str(out)
-    if to is GoldFormat.trec:
-        where = f"{out} and {write_trec(out, kept, _say)}"
+    if to is GoldFormat.trec and out is not None:
+        where = f"{out} and {write_trec(out, kept, _print_note)}"
     else:
-        (write_gold if to is GoldFormat.jsonl else write_table)(out, kept)
-    print(f"{where}: {_amount(kept)}", file=sys.stderr)
-
-
-def _say(note: str) -> None:
-    print(f"note: {note}", file=sys.stderr)
+        write = write_gold if to is GoldFormat.jsonl else write_table
+        write(sys.stdout if out is None else out, kept)
+    if out is not None:
+        print(f"{where}: {_size(kept)}", file=sys.stderr)
 
 
 @app.command("fetch")
 @takes_server
 def fetch(
-    source: Annotated[Source, typer.Argument(help="Which links.", show_default=False)],
+    source: Annotated[PublicGold, typer.Argument(help="Which links.", show_default=False)],
     votes: Annotated[int, typer.Option(min=1, help="Votes that a link has at least.")] = 20,
     out: Out = None,
     name: Name = "vulgate",
@@ -350,58 +356,34 @@ def fetch(
     voted for, CC BY 4.0.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.core.files import data_dir as folder
+    from allusion_es.core.files import data_dir
     from allusion_es.corpora import packages
     from allusion_es.evaluation.gold.files import write_gold
     from allusion_es.evaluation.gold.openbible import openbible_links
 
     index = open_candidate_index(name, server)
-    path = packages.fetch(packages.CROSS_REFERENCES, folder(), progress)
-    packages.verify(packages.CROSS_REFERENCES, folder())
+    path = packages.fetch(packages.CROSS_REFERENCES, data_dir(), progress)
+    packages.verify(packages.CROSS_REFERENCES, data_dir())
     links = openbible_links(path, index, votes)
     write_gold(sys.stdout if out is None else out, links)
     credit = packages.CROSS_REFERENCES.credit
-    print(f"{source.value}: {_amount(links)} ({credit})", file=sys.stderr)
+    print(f"{source.value}: {_size(links)} ({credit})", file=sys.stderr)
 
 
-def _amount(links: "Sequence[GoldLink]") -> str:
+def _counts(kinds: "Iterable[str]") -> str:
+    """The number of each kind, in the order of the first of each, as words.
+
+    Example:
+        >>> _counts(["allusion", "quotation", "allusion"])
+        '2 allusion, 1 quotation'
+    """
+    return ", ".join(f"{count} {kind}" for kind, count in Counter(kinds).items())
+
+
+def _size(links: "Sequence[GoldLink]") -> str:
+    """The numbers of queries and links, where a link is a query with one of its passages."""
     return f"{len(links)} queries, {sum(len(link.relevant) for link in links)} links"
 
 
-def _kinds(findings: "Sequence[GoldIssue]") -> dict[str, int]:
-    """How many findings there are of each kind, in their order."""
-    from collections import Counter
-
-    return dict(Counter(finding.kind for finding in findings))
-
-
-def _print_report(report: "GoldReport", format: TableFormat) -> None:
-    import json
-    from dataclasses import asdict
-
-    from allusion_es.cli.output import print_rows
-
-    types = [asdict(counts) for counts in report.types]
-    findings = [asdict(finding) for finding in report.findings]
-    if format is TableFormat.json:
-        print(json.dumps({"types": types, "findings": findings}, ensure_ascii=False, indent=2))
-    elif format is TableFormat.tsv:
-        print_rows(findings, format)
-    else:
-        print_rows(types, format, "Links by type")
-        print_rows(list(_first_of_each_kind(findings)), format, "To look at")
-
-
-def _first_of_each_kind(findings: "Sequence[dict[str, Any]]") -> "Iterator[dict[str, Any]]":
-    for kind, count in _kinds_of(findings).items():
-        of_kind = [finding for finding in findings if finding["kind"] == kind]
-        yield from of_kind[:_SHOWN]
-        if count > _SHOWN:
-            note = f"{count - _SHOWN} more; --format tsv lists all"
-            yield dict.fromkeys(findings[0], "") | {"kind": kind, "note": note}
-
-
-def _kinds_of(findings: "Sequence[dict[str, Any]]") -> "dict[str, int]":
-    from collections import Counter
-
-    return dict(Counter(finding["kind"] for finding in findings))
+def _print_note(note: str) -> None:
+    print(f"note: {note}", file=sys.stderr)

@@ -85,9 +85,10 @@ def learn(
             server,
             yes=yes,
             folds=folds,
-            numbers=(seed, epochs),
+            seed=seed,
+            epochs=epochs,
             anew=anew,
-            to=format,
+            format=format,
         )
 
 
@@ -98,10 +99,12 @@ def _learn(
     *,
     yes: bool,
     folds: int,
-    numbers: tuple[int, int],
+    seed: int,
+    epochs: int,
     anew: bool,
-    to: TableFormat,
+    format: TableFormat,
 ) -> None:
+    """Learn from gold links, print what that brings on other works, and install it with `yes`."""
     from allusion_es.cli.output import print_rows
     from allusion_es.cli.progress import progress
     from allusion_es.learning.about import figures
@@ -110,17 +113,18 @@ def _learn(
     from allusion_es.learning.train import CitationTraining
     from allusion_es.retrieval.pipeline import index_analyser
 
-    training = CitationTraining(seed=numbers[0], epochs=numbers[1])
-    gold = _read(files, index)
+    training = CitationTraining(seed=seed, epochs=epochs)
+    gold = _read_links(files, index)
     collection = read_collection(index)
     links, missing = known_links(gold, collection, index_analyser(index), progress)
     check_enough(links, missing, index.name)
+    # By default learning goes on from the vectors that the index has.
     start = None if anew else index.citations
     teacher = Teacher(index, collection, index.vectors, training, start, progress)
     results = teacher.validate(links, folds) if folds else []
     rows = figures(results)
     if rows:
-        print_rows(rows, to, "On works not learned from (hundredths)")
+        print_rows(rows, format, "On works not learned from (hundredths)")
     if folds and not rows:
         print("nothing was tested: all links come from one work or text", file=sys.stderr)
     for line in _advice(results):
@@ -141,8 +145,8 @@ def _learn(
         )
 
 
-def _read(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
-    """The links of all files, with ids of the index; says what is left out."""
+def _read_links(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
+    """The links of all files, with ids of the index; prints which passages are left out."""
     from allusion_es.evaluation.gold.files import read_gold
     from allusion_es.evaluation.gold.ids import resolve_known
 
@@ -162,7 +166,7 @@ def _read(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
 
 
 def _advice(results: "list[Result]") -> list[str]:
-    """Where learning helps and where it hurts, in words."""
+    """A line for each group of links that says whether learning helps or hurts it."""
     found = {(result.group, result.method): result.figures for result in results}
     lines = []
     for group in dict.fromkeys(result.group for result in results):
@@ -184,9 +188,11 @@ def _install(
     index: "CandidateIndex",
     server: ServerOptions,
 ) -> None:
+    """Train on all links, and build the index with the vectors."""
+    # What the index had before is kept by name, for --undo.
     more = {"figures": rows, "before": index.settings.citations}
     vectors = teacher.install(links, library().models, more)
-    _give(index, server, vectors)
+    _rebuild(index, server, vectors)
     print(
         f"index {index.name!r} now has citation vectors {vectors.name}, learned from "
         f"{len(links)} links; 'allusion-es learn --undo --name {index.name}' takes them back",
@@ -194,10 +200,10 @@ def _install(
     )
 
 
-def _give(
+def _rebuild(
     index: "CandidateIndex", server: ServerOptions, vectors: "CitationVectors | None"
 ) -> None:
-    """Build the index again with other vectors, where it is."""
+    """Build the index again with other citation vectors, in this process or on the server."""
     if server.url is None:
         library().give_citations(index.name, vectors)
         return
@@ -212,11 +218,12 @@ def _give(
 
 
 def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
+    """Build the index again with the vectors that it had before it learned."""
     vectors = index.citations
     if vectors is None or "before" not in vectors.about:
         raise UsageError(f"index {index.name!r} has learned nothing that could be taken back")
     before = str(vectors.about["before"])
-    _give(index, server, library().citations(before) if before else None)
+    _rebuild(index, server, library().citations(before) if before else None)
     now = f"citation vectors {before}" if before else "no citation vectors"
     print(
         f"index {index.name!r} has {now} again; {vectors.name} are kept in {vectors.path}",
@@ -225,6 +232,7 @@ def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
 
 
 def _info(index: "CandidateIndex", format: TableFormat) -> None:
+    """Print facts of the index's citation vectors, and how well they did when they were learned."""
     from allusion_es.cli.output import print_rows
     from allusion_es.language.citations.citing_words import citing_words_of
 

@@ -1,4 +1,8 @@
-"""Manifests: all that an evaluation's figures depend on, so that it can be repeated and checked."""
+"""Manifests: records of all that an evaluation's figures depend on, to repeat and check it.
+
+A manifest has the options, hashes of the files that were read, facts of the index, versions of the
+code, and hashes of the runs and of the table that came out.
+"""
 
 import hashlib
 import json
@@ -17,21 +21,23 @@ from allusion_es.evaluation.runs import Run
 from allusion_es.retrieval.index import CandidateIndex
 
 FORMAT = "allusion-es manifest 1"
-"""What a manifest says that it is."""
+"""The format that a manifest names; another is refused."""
 
 _PACKAGES = (
     "allusion-es", "numpy", "scipy", "gensim", "POT", "pyemd", "simplemma", "mmh3", "elasticsearch",
 )  # fmt: skip
-_CODE = ("core", "language", "corpora", "retrieval", "rerankers", "es", "evaluation", "cli")
-_CHUNK = 1 << 20
+_CODE = (
+    "core", "language", "corpora", "retrieval", "rerankers", "local", "es", "evaluation", "cli",
+)  # fmt: skip
+"""Packages whose code decides figures, and how they are printed."""
 
 
 @dataclass(slots=True)
-class Results:
-    """What came out of an evaluation, as hashes.
+class ResultHashes:
+    """The hashes of an evaluation's results.
 
     Attributes:
-        runs: The hash of each run, by the line of the table that it is behind.
+        runs: The hash of each run, by the labels of its line in the table.
         table: The hash of all figures, or "" before there are any.
     """
 
@@ -39,21 +45,21 @@ class Results:
     table: str = ""
 
     def add_table(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take in the figures as `--format json` prints them."""
+        """Set the hash of the table, given the rows that `--format json` prints."""
         self.table = _hash(json.dumps([dict(row) for row in rows], allow_nan=False))
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an evaluation depends on, and what came out.
+    """The record of an evaluation: what it depends on, and the hashes of its results.
 
     Attributes:
         options: All options of the command, as plain values; no secrets, no addresses.
         inputs: SHA-256 of each file that was read, by its path as it was given.
         index: Name, kind, hash, settings and parts of the index.
         versions: Of the program, its code, Python, the packages that it computes with, the machine.
-        runs: See `Results.runs`.
-        table: See `Results.table`.
+        runs: As in `ResultHashes`.
+        table: As in `ResultHashes`.
     """
 
     options: Mapping[str, Any]
@@ -89,7 +95,7 @@ def file_hashes(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def index_facts(index: CandidateIndex, kind: str) -> dict[str, Any]:
-    """What tells an index from any other.
+    """The facts that tell an index from any other: name, hash, settings, parts, learned files.
 
     Args:
         index: The index.
@@ -109,7 +115,10 @@ def index_facts(index: CandidateIndex, kind: str) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Versions and hashes of all that computes."""
+    """Versions of the packages that compute, of Python and the machine, and the hash of the code.
+
+    The machine counts since numpy's sums may differ in the last digit between processors.
+    """
     found = {name: _version(name) for name in _PACKAGES}
     return {
         **found,
@@ -120,7 +129,7 @@ def versions() -> dict[str, str]:
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any], what: str) -> list[str]:
-    """What differs between two tables of the same kind, a short text each.
+    """The differences between two tables of the same kind, each as a short text.
 
     Example:
         >>> differences({"numpy": "1.26", "b": 1}, {"numpy": "2.0", "b": 1}, "version of")
@@ -134,7 +143,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any], what: str) -> l
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write a manifest, whole or not at all; the same for the same evaluation, to the byte.
+    """Write a manifest, whole or not at all; the same evaluation gives the same bytes.
 
     Raises:
         StorageError: It cannot be written.
@@ -162,6 +171,7 @@ def read_manifest(path: Path) -> Manifest:
         check_characters(record)
         if record["format"] != FORMAT:
             raise ValueError(f"format {record['format']!r:.40}")
+        # `.items()` refuses what is no object.
         tables = {name: dict(record[name].items()) for name in ("options", "index")}
         texts = {name: _texts(record[name]) for name in ("inputs", "versions", "runs")}
         table = record["table"]
@@ -194,14 +204,11 @@ def _version(package: str) -> str:
 
 
 def _file_hash(path: Path) -> str:
-    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    return digest.hexdigest()
 
 
 def _hash(text: str) -> str:

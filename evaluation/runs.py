@@ -1,4 +1,4 @@
-"""Runs: what a method found for each query, in memory and in files."""
+"""Runs: the rankings of a method for each query, in memory and in files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ from allusion_es.core.arrays import ArrayFile, CheckedArrays, save_arrays
 from allusion_es.retrieval.types import Ranking
 
 _LARGEST = float(np.finfo(np.float32).max)
+"""Greatest score that a saved run can hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRanking:
-    """What a method found for one query.
+    """The ranking of a method for one query.
 
     Attributes:
         ranking: The passages, best first.
-        stage_ranks: Rank of each of them in the first stage, from 1, shape (len(ranking),).
+        stage_ranks: The rank of each passage in the first stage, from 1; shape (len(ranking),).
     """
 
     ranking: Ranking
@@ -28,16 +29,19 @@ class QueryRanking:
 
 
 Run = Mapping[str, QueryRanking]
-"""What a method found, by query id."""
+"""The rankings of a method by query id."""
 
 
 def found_in(ranking: Ranking) -> QueryRanking:
-    """A ranking that is its own first stage, as one that came from a file."""
+    """The ranking of a file, which has no first stage but itself, as a `QueryRanking`."""
     return QueryRanking(ranking, np.arange(1, len(ranking) + 1, dtype=np.int32))
 
 
 def save_run(path: Path, run: Run) -> None:
-    """Write a run, or part of one; scores are rounded to single precision.
+    """Write a run, or a batch of one, to a file; scores are rounded to single precision.
+
+    Each passage id is written once, and a ranking refers to it by number: runs are read as often
+    as tables are printed, and most of a run is repeated ids.
 
     Raises:
         StorageError: It cannot be written.
@@ -67,7 +71,7 @@ def load_run(path: Path) -> dict[str, QueryRanking]:
         OSError: It cannot be opened.
     """
     file = CheckedArrays(ArrayFile(path, "delete it, and it is made again"))
-    queries, sizes, ids = file.read_header(_told)
+    queries, sizes, ids = file.read_header(_read_header)
     total = sum(sizes)
     passages = file.integers("passages", (total,), len(ids))
     scores = file.floats("scores", (total,), _LARGEST)
@@ -83,11 +87,12 @@ def load_run(path: Path) -> dict[str, QueryRanking]:
     return run
 
 
-def _told(meta: Mapping[str, Any]) -> tuple[list[str], list[int], list[str]]:
-    """Queries, how many passages each has, and the ids of all, as a header has them."""
+def _read_header(meta: Mapping[str, Any]) -> tuple[list[str], list[int], list[str]]:
+    """Query ids, the number of passages of each, and the ids of all passages, from a header."""
     queries, sizes, ids = list(meta["queries"]), list(meta["sizes"]), list(meta["ids"])
     if len(queries) != len(sizes) or not all(type(n) is int and n >= 0 for n in sizes):
         raise ValueError("sizes")
+    # Fails for ids that are no strings, or that have a lone surrogate.
     "".join([*queries, *ids]).encode()
     return queries, sizes, ids
 

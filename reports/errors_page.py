@@ -8,14 +8,14 @@ from allusion_es.evaluation.errors import GOOD, loss_rows
 from allusion_es.reports.page import page
 
 _AFTER_LABELS = "type"
-"""The first column of `error_rows` after those that name a method."""
+"""The first column of an error row after those that name a method."""
 
 
 def errors_page(rows: Sequence[Mapping[str, Any]]) -> str:
     """A self-contained page of the errors of one method or several, to sort and filter.
 
     Args:
-        rows: From `evaluation.errors.error_rows`, with the words of `add_texts`.
+        rows: From `evaluation.errors.ErrorAnalysis.rows`.
 
     Returns:
         The page, as HTML.

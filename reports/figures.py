@@ -235,7 +235,7 @@ def overlap_svg(rows: Sequence[Mapping[str, Any]]) -> str:
     """Histograms of shared tokens and lemmas as SVG, a panel for each.
 
     Args:
-        rows: From `evaluation.paper.overlap.overlap_histogram`: `input`, `shared`, `links`.
+        rows: From `evaluation.overlap.overlap_histogram`: `input`, `shared`, `links`.
 
     Example:
         >>> rows = [{"input": "token", "shared": 0, "links": 3}]

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.measures import parse_measure
 from allusion_es.evaluation.methods import Method
+from allusion_es.evaluation.overlap import overlap_histogram, overlap_table, overlaps
 from allusion_es.evaluation.paper import experiments
-from allusion_es.evaluation.paper.experiments import Experiment
-from allusion_es.evaluation.paper.oracle import line_runs
-from allusion_es.evaluation.paper.overlap import overlap_histogram, overlap_table, overlaps
+from allusion_es.evaluation.paper.experiments import Experiment, line_runs
 from allusion_es.evaluation.runner import Task
 from allusion_es.evaluation.scoring import Scoring, score_rows, score_run
 from allusion_es.language.latin.analysis import Analyser

@@ -16,7 +16,7 @@ from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.evaluation.gold.ids import ReferenceReader
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.tei import TeiGold, gold_from_tei
-from allusion_es.evaluation.gold.tei_references import cited_by, cited_in
+from allusion_es.evaluation.gold.tei_references import references_in_note, references_in_target
 from allusion_es.local.index import LocalIndex
 
 
@@ -275,7 +275,7 @@ def test_other_numbering(tmp_path: Path, vulgate_passages: Sequence[Passage]) ->
     ],
 )
 def test_references_in_notes(text: str, expected: list[tuple[str, bool]]) -> None:
-    assert [(each.written, each.confer) for each in cited_in(text)] == expected
+    assert [(each.written, each.confer) for each in references_in_note(text)[0]] == expected
 
 
 @pytest.mark.parametrize(
@@ -293,12 +293,12 @@ def test_references_in_notes(text: str, expected: list[tuple[str, bool]]) -> Non
     ],
 )
 def test_references_in_attributes(target: str, expected: list[str]) -> None:
-    assert [each.written for each in cited_by(target)] == expected
+    assert [each.written for each in references_in_target(target)] == expected
 
 
 @given(st.text(max_size=80))
 def test_no_note_breaks_the_reading(text: str) -> None:
-    for each in (*cited_in(text, "Ps"), *cited_by(text)):
+    for each in (*references_in_note(text, "Ps")[0], *references_in_target(text)):
         assert each.written
 
 

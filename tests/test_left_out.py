@@ -26,8 +26,7 @@ from allusion_es.core.errors import (
 from allusion_es.corpora.passage import Passage
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.methods import ORACLE, Method
-from allusion_es.evaluation.paper.experiments import MANUAL, Experiment, Line
-from allusion_es.evaluation.paper.oracle import line_runs
+from allusion_es.evaluation.paper.experiments import MANUAL, Experiment, TableLine, line_runs
 from allusion_es.evaluation.runner import QuerySet, Task, compute_runs
 from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.local.build import build_local
@@ -255,7 +254,7 @@ def test_runs_lack_what_could_not_be_answered_and_ask_it_again(
     bad = sorted(query.query_id for query in asked if is_bad(query))
     for _ in range(2):  # what failed was not kept as answered
         told.clear()
-        runs = compute_runs(task, wanted, workers=workers, folder=tmp_path, tell=tell)
+        runs = compute_runs(task, wanted, workers=workers, folder=tmp_path, on_unanswered=tell)
         first, second = runs
         assert sorted(told) == [("faulty", name) for name in bad]
         assert set(first) == {query.query_id for query in asked if not is_bad(query)}
@@ -266,7 +265,7 @@ def test_runs_lack_what_could_not_be_answered_and_ask_it_again(
         raise AssertionError("it was kept")
 
     monkeypatch.setattr(Ranker, "rank", never)
-    (kept,) = compute_runs(task, wanted[1:], folder=tmp_path, tell=tell)
+    (kept,) = compute_runs(task, wanted[1:], folder=tmp_path, on_unanswered=tell)
     assert kept.keys() == second.keys()
 
 
@@ -279,7 +278,7 @@ def test_the_oracle_lacks_what_its_model_lacks(path: Path, monkeypatch: pytest.M
     links = [GoldLink(query, ("Ps.22.1",)) for query in queries(("raise",))]
     asked = tuple(link.query for link in links)
     task = Task(partial(LocalIndex, path), (QuerySet(MANUAL, asked),))
-    line = Line(Method(ORACLE), 0, {"method": ORACLE})
+    line = TableLine(Method(ORACLE), 0, {"method": ORACLE})
     experiment = Experiment("", task.sets, (line,))
 
     class Failing:
@@ -292,7 +291,7 @@ def test_the_oracle_lacks_what_its_model_lacks(path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr("allusion_es.retrieval.pipeline.load_reranker", lambda *_: Failing())
     told: list[object] = []
-    ((_, run),) = line_runs(experiment, links, task, tell=lambda *each: told.append(each))
+    ((_, run),) = line_runs(experiment, links, task, on_unanswered=lambda *each: told.append(each))
     assert set(run) == {"good-0", "good-1"}
     assert len(told) == 2  # by each of the two models
 

@@ -14,7 +14,7 @@ from allusion_es.core.errors import InputError
 from allusion_es.evaluation.manifest import (
     FORMAT,
     Manifest,
-    Results,
+    ResultHashes,
     differences,
     read_manifest,
     run_hash,
@@ -98,7 +98,7 @@ def test_a_run_has_a_hash_of_its_own() -> None:
 
 
 def test_tables_have_hashes_and_nan_is_none() -> None:
-    results = Results()
+    results = ResultHashes()
     results.add_table([{"mrr": 50.0}])
     first = results.table
     results.add_table([{"mrr": 50.1}])

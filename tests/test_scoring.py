@@ -8,13 +8,11 @@ import pytest
 from allusion_es.evaluation.errors import ErrorAnalysis, parallels, with_parallels
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.measures import Judged, parse_measure
-from allusion_es.evaluation.methods import Method
-from allusion_es.evaluation.paper.experiments import Line
-from allusion_es.evaluation.paper.overlap import overlaps
+from allusion_es.evaluation.overlap import overlaps
 from allusion_es.evaluation.runs import QueryRanking, found_in
 from allusion_es.evaluation.scoring import (
     MACRO,
-    Scored,
+    ScoredRun,
     Scoring,
     compare_methods,
     link_groups,
@@ -72,7 +70,7 @@ def test_groups_are_types_all_and_works() -> None:
         link("c", "x", type="allusion", work="De spe"),
     ]
     judged = tuple(Judged(ranks, 1) for ranks in ((1,), (2,), ()))
-    rows = score_rows([Scored({"method": "m"}, judged)], links, Scoring(MEASURES, resamples=50))
+    rows = score_rows([ScoredRun({"method": "m"}, judged)], links, Scoring(MEASURES, resamples=50))
     assert [(row["group"], row["queries"], row["mrr"]) for row in rows] == [
         ("allusion", 2, 50.0),
         ("quotation", 1, 50.0),
@@ -95,9 +93,9 @@ def test_queries_are_drawn_by_verse_or_work() -> None:
 def test_methods_are_compared_in_pairs() -> None:
     links = [link(str(number), "x") for number in range(6)]
 
-    def scored(name: str, ranks: Sequence[int]) -> Scored:
+    def scored(name: str, ranks: Sequence[int]) -> ScoredRun:
         judged = tuple(Judged((rank,), 1) for rank in ranks)
-        return Scored({"method": name, "input": "lemma"}, judged)
+        return ScoredRun({"method": name, "input": "lemma"}, judged)
 
     three = [scored("a", [1] * 6), scored("b", [2] * 6), scored("c", [2] * 6)]
     compared = compare_methods(three, links, parse_measure("mrr"), Scoring(MEASURES))
@@ -137,7 +135,7 @@ def test_errors_tell_what_was_lost_where(index: LocalIndex) -> None:
         ),
         "c": ranked(*low, "Ps.33.9"),
     }
-    method = Line(Method("bow"), 0, {"method": "bow", "input": "lemma"})
+    method = {"method": "bow", "input": "lemma"}
     analysis = ErrorAnalysis(links, index, overlaps(links, queries, index))
     analysis.add(method, {**run, "c": ranked("Gen.1.1", *low, "Ps.33.9")})
     first, second, third, fourth = analysis.rows()

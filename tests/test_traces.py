@@ -7,7 +7,7 @@ import pytest
 
 from allusion_es.core.errors import PluginError, UsageError
 from allusion_es.evaluation.gold.link import GoldLink
-from allusion_es.evaluation.inspected import run_candidates, traced_candidates
+from allusion_es.evaluation.inspection import run_candidates, traced_candidates
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever

@@ -1,4 +1,4 @@
-"""`allusion-es evaluate`: how good is a method, and the tables of the paper."""
+"""`allusion-es evaluate`: the options of the command."""
 
 import os
 from enum import StrEnum
@@ -7,17 +7,13 @@ from typing import Annotated
 
 import typer
 
-from allusion_es.cli.options import (
-    SERVER_OPTIONS,
-    Name,
-    ServerOptions,
-    takes_server,
-)
+from allusion_es.cli.gold import VerseNumbering
+from allusion_es.cli.options import SERVER_OPTIONS, Name, ServerOptions, takes_server
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import parse_settings
 
 _BESIDE_MANIFEST = frozenset({"manifest", "workers", "data_dir", *SERVER_OPTIONS})
-"""What may be said where a manifest is repeated."""
+"""Options that may be given where a manifest is repeated; it has all others itself."""
 
 
 class ExperimentName(StrEnum):
@@ -31,20 +27,12 @@ class ExperimentName(StrEnum):
 
 
 class FigureFormat(StrEnum):
-    """How figures are printed."""
+    """The format in which figures are printed."""
 
     table = "table"
     json = "json"
     tsv = "tsv"
     latex = "latex"
-
-
-class Numbering(StrEnum):
-    """Whose verse numbers gold links have."""
-
-    vulgate = "vulgate"
-    hebrew = "hebrew"
-    kjv = "kjv"
 
 
 @takes_server
@@ -105,8 +93,8 @@ def evaluate(
         list[str] | None, typer.Option(help="Search only this work; may be repeated.")
     ] = None,
     numbering: Annotated[
-        Numbering, typer.Option(help="Whose verse numbers the links have.")
-    ] = Numbering.vulgate,
+        VerseNumbering, typer.Option(help="Whose verse numbers the links have.")
+    ] = VerseNumbering.vulgate,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out passages that the index lacks.")
     ] = False,
@@ -224,7 +212,7 @@ def evaluate(
 def _repeat(
     context: typer.Context, manifest: Path, server: ServerOptions, workers: int | None
 ) -> None:
-    """Repeat a manifest; options that it gives may not say something else."""
+    """Repeat a manifest; an option that the manifest has is refused."""
     from allusion_es.cli.evaluate.manifest import repeat
 
     for name in context.params:
@@ -240,7 +228,7 @@ def _repeat(
 
 
 def _gold(target: str | None, gold: Path | None) -> tuple[str | None, Path]:
-    """Which experiment is asked for, if any, and where the gold links are."""
+    """The experiment that is asked for, or None, and the file of gold links."""
     if target is None:
         raise UsageError("name a file of gold links, an experiment with --gold, or --manifest FILE")
     if target in {each.value for each in ExperimentName}:

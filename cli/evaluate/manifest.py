@@ -1,6 +1,5 @@
-"""`allusion-es evaluate --manifest`: write down what an evaluation depends on, and repeat it."""
+"""`allusion-es evaluate --manifest`: write the manifest of an evaluation, or repeat one."""
 
-import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -8,12 +7,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
+from allusion_es.cli.evaluate.output import print_note
 from allusion_es.cli.evaluate.run import EvaluateOptions, Evaluation
 from allusion_es.cli.options import ServerOptions
 from allusion_es.core.errors import InputError, SettingsMismatchError, UsageError
 from allusion_es.evaluation.manifest import (
     Manifest,
-    Results,
+    ResultHashes,
     differences,
     file_hashes,
     index_facts,
@@ -23,11 +23,13 @@ from allusion_es.evaluation.manifest import (
 )
 
 _LEFT_OUT = frozenset({"server"})
+"""Options that a manifest lacks: addresses and passwords are no part of a result."""
+
 _HERE, _SERVER = "in this process", "on Elasticsearch"
 
 
 def evaluate_gold(choices: EvaluateOptions, path: Path | None, *, force: bool) -> None:
-    """Evaluate, print, and write a manifest, if there is a path for one.
+    """Evaluate, print the figures, and write a manifest if there is a path for one.
 
     Raises:
         UsageError: The file is there, and is not to be overwritten.
@@ -43,15 +45,16 @@ def evaluate_gold(choices: EvaluateOptions, path: Path | None, *, force: bool) -
             "gold links out to repeat it"
         )
     evaluation = Evaluation(choices)
+    # Facts are taken before the work, so that they are of the files that were read.
     before = _facts(choices, evaluation)
     results = evaluation.run()
     write_manifest(path, replace(before, runs=results.runs, table=results.table))
-    _say(f"{path}: manifest of {len(results.runs)} runs and their table")
+    print_note(f"{path}: manifest of {len(results.runs)} runs and their table")
     evaluation.check_answered()
 
 
 def repeat(path: Path, server: ServerOptions, workers: int) -> None:
-    """Repeat the evaluation of a manifest, and say whether the same comes out.
+    """Repeat the evaluation of a manifest, and print or raise whether the results are the same.
 
     Raises:
         SettingsMismatchError: The index or a file is another one, or something else comes out.
@@ -67,24 +70,25 @@ def repeat(path: Path, server: ServerOptions, workers: int) -> None:
         now = _facts(choices, evaluation)
         changed = differences(then.index, now.index, "index's")
         for told in differences(then.versions, now.versions, "version of"):
-            _say(told)
+            print_note(told)
     if evaluation is None or changed:
         raise SettingsMismatchError(f"{path} cannot be repeated: {'; '.join(changed)}")
     _compare(path, then, evaluation.run())
     evaluation.check_answered()
 
 
-def _compare(path: Path, then: Manifest, results: Results) -> None:
+def _compare(path: Path, then: Manifest, results: ResultHashes) -> None:
     changed = [name for name, each in then.runs.items() if results.runs.get(name) != each]
     changed += [name for name in results.runs if name not in then.runs]
     if then.table != results.table:
         changed.append("the table")
     if changed:
         raise SettingsMismatchError(f"{path}: other results than then: {', '.join(changed)}")
-    _say(f"{path}: identical to the byte, {len(results.runs)} runs and their table")
+    print_note(f"{path}: identical to the byte, {len(results.runs)} runs and their table")
 
 
 def _facts(choices: EvaluateOptions, evaluation: Evaluation) -> Manifest:
+    """The manifest of an evaluation before it is done: without hashes of results."""
     options = {
         each.name: plain(getattr(choices, each.name))
         for each in fields(EvaluateOptions)
@@ -92,12 +96,12 @@ def _facts(choices: EvaluateOptions, evaluation: Evaluation) -> Manifest:
     }
     kind = _HERE if choices.server.url is None else _SERVER
     return Manifest(
-        options, file_hashes(_named(choices)), index_facts(evaluation.index, kind), versions()
+        options, file_hashes(_input_files(choices)), index_facts(evaluation.index, kind), versions()
     )
 
 
-def _named(choices: EvaluateOptions) -> list[Path]:
-    """The files that are read: gold, topics, a run, and those that parameters name."""
+def _input_files(choices: EvaluateOptions) -> list[Path]:
+    """The files that an evaluation reads: gold, topics, a run, and those that parameters name."""
     named: list[Path | None] = [choices.gold, choices.topics, choices.run, choices.word2vec]
     if choices.topics is None and choices.gold.suffix in (".qrels", ".qrel"):
         named.append(choices.gold.with_suffix(".topics"))
@@ -119,13 +123,13 @@ def plain(value: object) -> object:
 def restored(
     options: Mapping[str, Any], path: Path, server: ServerOptions, workers: int
 ) -> EvaluateOptions:
-    """The options of then; nothing kept is used, and no file is written.
+    """The options of a manifest's evaluation, but without kept runs and files to write.
 
     Args:
-        options: As `plain` made them.
+        options: The options as `plain` made them.
         path: The manifest, for messages.
-        server: Where to look now.
-        workers: How many processes now.
+        server: The server to use now.
+        workers: The number of processes to use now.
 
     Raises:
         InputError: They are not the options of this command.
@@ -140,7 +144,7 @@ def restored(
 
 
 def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401 - any JSON, any annotation
-    """A plain value as the annotation says; `TypeError` if it cannot be that."""
+    """A value from JSON in the type of an annotation; `TypeError` if it does not fit."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return None if value is None else _typed(value, inner[0])
@@ -157,7 +161,3 @@ def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401 - any JSON, any annota
     if type(value) is not kind:
         raise TypeError(f"{value!r:.40}")
     return value
-
-
-def _say(message: str) -> None:
-    print(f"note: {message}", file=sys.stderr)

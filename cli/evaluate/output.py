@@ -1,5 +1,6 @@
-"""How figures of an evaluation are printed and written."""
+"""Printing and writing of an evaluation's figures: tables, histograms, pages of errors."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from allusion_es.cli import output
 from allusion_es.cli.options import TableFormat
 from allusion_es.core.errors import UsageError
 from allusion_es.core.files import write_lines, writing
-from allusion_es.evaluation.paper.experiments import Line
+from allusion_es.evaluation.paper.experiments import TableLine
 from allusion_es.evaluation.statistics import Comparison
 from allusion_es.reports.answers import one_line
 
@@ -16,9 +17,17 @@ _HEADINGS = {"candidate_recall": "recall", "jaccard_token": "J token", "jaccard_
 """Shorter names of columns, for people."""
 
 _PRINTED = ("paper_mrr", "paper_p10", "paper_p20")
+"""Columns of the paper's own figures."""
 
 
-def with_printed(rows: Sequence[Mapping[str, Any]], lines: Sequence[Line]) -> list[dict[str, Any]]:
+def print_note(message: str) -> None:
+    """Print a note to stderr, apart from the figures on stdout."""
+    print(f"note: {message}", file=sys.stderr)
+
+
+def with_printed(
+    rows: Sequence[Mapping[str, Any]], lines: Sequence[TableLine]
+) -> list[dict[str, Any]]:
     """The rows with the paper's figures beside ours, if it has any for one of the lines."""
     if not any(line.printed for line in lines):
         return [dict(row) for row in rows]
@@ -48,7 +57,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], format: str, title: str, note:
 
 
 def print_histogram(rows: Sequence[Mapping[str, Any]], format: str) -> None:
-    """Print how many links share how many types; as bars for people."""
+    """Print the histogram of types that links share; as bars for people."""
     if format != "table":
         print_rows(rows, format, "Links by shared types")
         return
@@ -62,7 +71,7 @@ def print_histogram(rows: Sequence[Mapping[str, Any]], format: str) -> None:
 
 
 def comparison_rows(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Pairs of methods; differences from -100 to 100."""
+    """The rows of a comparison: pairs of methods, with differences from -100 to 100."""
     return [
         {
             "first": pair.first,
@@ -79,10 +88,9 @@ def comparison_rows(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 
 def write_errors(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write what went wrong, as TSV or as a page.
+    """Write the rows of an error analysis, as a page if the name ends in .html, else as TSV.
 
     Raises:
-        UsageError: The file's name does not say which.
         StorageError: It cannot be written.
     """
     if path.suffix == ".html":
@@ -96,10 +104,10 @@ def write_errors(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_figure(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the histograms of Figure 2.
+    """Draw the histograms of Figure 2, as PNG if the name ends in .png, else as SVG.
 
     Raises:
-        UsageError: PNG is asked for without matplotlib.
+        UsageError: PNG needs matplotlib, which is not installed.
         StorageError: The file cannot be written.
     """
     from allusion_es.reports.figures import overlap_png, overlap_svg
@@ -109,10 +117,10 @@ def write_figure(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_names(errors: Path | None, figure: Path | None) -> None:
-    """Check, before any work is done, that names of files say what to write.
+    """Check, before any work is done, that the endings of files tell their formats.
 
     Raises:
-        UsageError: One does not.
+        UsageError: An ending tells no format that can be written.
     """
     for option, path, endings in (
         ("--errors", errors, (".tsv", ".html")),
@@ -127,7 +135,7 @@ def _cell(value: object) -> str:
 
 
 def _for_people(row: Mapping[str, Any]) -> dict[str, str]:
-    """Figures with two digits; the first has its interval beside it, the paper's share a column."""
+    """A row for people: two digits, the first figure with its interval, the paper's together."""
     shown: dict[str, str] = {}
     interval = next((name[:-4] for name in row if name.endswith("_low")), "")
     for name, value in row.items():

@@ -1,1 +1,1 @@
-"""Gold links: read, checked, converted."""
+"""Gold links: read from files, resolved in a collection, checked, converted, taken from TEI."""

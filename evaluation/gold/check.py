@@ -1,129 +1,33 @@
-"""What may be wrong with gold links: a report, for a person to go through."""
+"""Report of what may be wrong with gold links, for a person to go through."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from allusion_es.core.errors import VerseError
 from allusion_es.corpora.bible.numbering import Numbering
-from allusion_es.corpora.bible.references import (
-    VerseId,
-    is_verse_id,
-    parse_references,
-    parse_verse_id,
-)
-from allusion_es.evaluation.gold.ids import UnknownPassage, resolve, resolve_known
+from allusion_es.corpora.bible.references import VerseId, is_verse_id, parse_verse_id
+from allusion_es.evaluation.gold.ids import read_references, resolve_known
 from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.overlap import Overlap, overlaps
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.retrieval.analysed import analyse_query
-from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import AnalysedQuery
 from allusion_es.retrieval.weighting import idf
 
-# Links that seem to count verses in another way: a neighbour of the verse fits far better.
-#
-# Psalms are off by one where a link was taken over from the Hebrew or an English Bible, and their
-# verses by one or two where titles are not counted; verses anywhere by one where the editions
-# divide a chapter otherwise, or where somebody slipped.
+_LEAST_RATIO = 2.0
+"""A neighbouring verse must share this many times the weight that the linked verse shares."""
 
+_LEAST_MORE = 10.0
+"""A neighbouring verse must share this much more weight than the linked verse.
 
-_TIMES = 2.0
-"""How many times the linked verse's weight a neighbour must share."""
-
-_MORE = 10.0
-"""How much more weight it must share: two words that are each in one verse of 150."""
-
-
-def better_neighbours(
-    links: Sequence[GoldLink],
-    queries: Mapping[str, AnalysedQuery],
-    index: CandidateIndex,
-    ids: Collection[str],
-) -> Iterator[tuple[GoldLink, str, str]]:
-    """Links whose query shares far more with a neighbour of their verses than with them.
-
-    Neighbours are the verses before and after, and in the psalm before and after the verse of
-    the same number and the two after it. What is shared is weighed by inverse document
-    frequency, each lemma once, and has to be twice as much and `_MORE` more than with any
-    relevant passage.
-
-    Args:
-        links: With ids of the collection.
-        queries: Each link's query with its words, by query id.
-        index: Of the collection.
-        ids: The ids of its passages.
-
-    Yields:
-        The link, its passage whose neighbour it is, and what was found.
-    """
-    known = frozenset(ids)
-    near = {
-        passage: [name for name in _neighbours(passage) if name in known]
-        for link in links
-        for passage in link.relevant
-        if is_verse_id(passage)
-    }
-    wanted = {name for passage, names in near.items() for name in (passage, *names)}
-    words = _lemmas(index, sorted(wanted))
-    weights = _weights(index, {word for query in queries.values() for word in query.words("lemma")})
-    for link in links:
-        lemmas = frozenset(queries[link.query.query_id].words("lemma"))
-        verses = [passage for passage in link.relevant if passage in near]
-        shared = {
-            name: sum(weights[word] for word in sorted(lemmas & words[name]))
-            for passage in verses
-            for name in (passage, *near[passage])
-        }
-        best = max((shared[passage] for passage in verses), default=0.0)
-        found = [
-            (shared[name], passage, name)
-            for passage in verses
-            for name in near[passage]
-            if name not in link.relevant and shared[name] >= max(_TIMES * best, best + _MORE)
-        ]
-        if found:
-            weight, passage, name = max(found, key=lambda each: (each[0], each[2]))
-            common = ", ".join(sorted(lemmas & words[name], key=lambda w: (-weights[w], w))[:5])
-            yield link, passage, f"{name} shares more: {common} ({weight:.1f} against {best:.1f})"
-
-
-def _neighbours(passage: str) -> list[str]:
-    verse = parse_verse_id(passage)
-    book, chapter, number = verse.book, verse.chapter, verse.verse
-    places = [(chapter, number - 1), (chapter, number + 1)]
-    if book.osis == "Ps":
-        places += [(chapter + step, number + more) for step in (-1, 1) for more in (0, 1, 2)]
-    return [str(VerseId(book, *place)) for place in places]
-
-
-def _lemmas(index: CandidateIndex, ids: Sequence[str]) -> dict[str, frozenset[str]]:
-    texts = index.texts("lemma", ids)
-    return {name: frozenset(texts.text(number)) for number, name in enumerate(ids)}
-
-
-def _weights(index: CandidateIndex, words: Collection[str]) -> dict[str, float]:
-    listed = sorted(words)
-    statistics = index.statistics("lemma", listed)
-    weights = idf(np.maximum(statistics.df, 1), max(statistics.passages, 1))
-    return dict(zip(listed, weights.tolist(), strict=True))
-
-
-__all__ = [
-    "GoldIssue",
-    "GoldReport",
-    "TypeCounts",
-    "UnknownPassage",
-    "check",
-    "resolve",
-    "resolve_known",
-]
+Two words that are each in one verse of 150 weigh so much: one rare word may be chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeCounts:
-    """How many links there are of a type; a link here is a query and one relevant passage.
+    """Numbers of queries and links of one type; a link here is a query with one passage.
 
     Attributes:
         type: The type, or "" for links without one.
@@ -144,19 +48,18 @@ class TypeCounts:
 
 @dataclass(frozen=True, slots=True)
 class GoldIssue:
-    """Something to look at.
+    """Something in gold links that a person should look at.
 
     Attributes:
         kind: `whole` (a reference to a whole chapter or book), `following` (`ff.` or `sqq.`, read
             as two verses more), `unknown` (no such passage), `duplicate` (the same words and the
             same passages under another id), `repeated` (the same words with other passages),
             `anchor` (not among the query's words), `numbering` (a neighbouring verse shares far
-            more), or
-            `no-overlap` (no token or lemma is shared).
+            more), or `no-overlap` (no token or lemma is shared).
         line: The link's line in its file, 0 if it has none.
         query_id: The query.
         passage: The relevant passage that it is about, or "" where it is about all.
-        note: What was found.
+        note: An explanation.
     """
 
     kind: str
@@ -168,7 +71,7 @@ class GoldIssue:
 
 @dataclass(frozen=True, slots=True)
 class GoldReport:
-    """What `check` found.
+    """The result of `check`.
 
     Attributes:
         types: Counts by type, in alphabetical order.
@@ -187,13 +90,13 @@ def check(
     *,
     source: str = "gold links",
 ) -> GoldReport:
-    """Look through gold links for what is unknown, repeated, or unlike its passage.
+    """The report on gold links: what is unknown, repeated, or unlike its passage.
 
     Args:
-        links: As `gold_files.read_gold` gives them.
-        index: Of the collection that they go to.
+        links: From `gold.files.read_gold`.
+        index: The index of the collection that they go to.
         analyser: Analyses queries as the index was analysed.
-        numbering: Whose verse numbers the links have.
+        numbering: The verse numbering of the links.
         source: The links' file, for messages.
 
     Raises:
@@ -209,28 +112,28 @@ def check(
     """
     ids = index.ids()
     known, unknown = resolve_known(links, ids, numbering, source=source)
-    queries = {link.query.query_id: analyse(link, analyser) for link in known}
-    overlaps = _overlaps(known, queries, index)
+    queries = {link.query.query_id: analyse_query(link.query, analyser) for link in known}
+    pairs = overlaps(known, queries, index)
     findings = [
-        *_wide(links, ids),
+        *_wide_references(links, ids),
         *(GoldIssue("unknown", u.line, u.query_id, u.written, u.reason) for u in unknown),
-        *_repeated(known, queries),
-        *_anchors(links, analyser),
+        *_repeated_queries(known, queries),
+        *_missing_anchors(links, analyser),
         *(
             GoldIssue("numbering", link.line, link.query.query_id, passage, note)
-            for link, passage, note in better_neighbours(known, queries, index, ids)
+            for link, passage, note in _better_neighbours(known, queries, index, ids)
         ),
         *(
             GoldIssue("no-overlap", o.link.line, o.link.query.query_id, o.passage, "no shared word")
-            for o in overlaps
-            if not (o.token or o.lemma)
+            for o in pairs
+            if not any(o.shared.values())
         ),
     ]
-    return GoldReport(_counts(known, overlaps), tuple(findings))
+    return GoldReport(_type_counts(known, pairs), tuple(findings))
 
 
-def _wide(links: Iterable[GoldLink], ids: Iterable[str]) -> list[GoldIssue]:
-    """References that stand for more verses than they name: chapters and books, then `sqq.`."""
+def _wide_references(links: Iterable[GoldLink], ids: Iterable[str]) -> list[GoldIssue]:
+    """References that mean more verses than they name: chapters and books, then `sqq.`."""
     known = frozenset(ids)
     whole: list[GoldIssue] = []
     following: list[GoldIssue] = []
@@ -238,11 +141,7 @@ def _wide(links: Iterable[GoldLink], ids: Iterable[str]) -> list[GoldIssue]:
         for written in link.relevant:
             if written in known:
                 continue
-            try:
-                references = parse_references(written)
-            except VerseError:
-                continue
-            for each in references:
+            for each in read_references(written):
                 if not each.verse or not each.last_verse:
                     note = f"stands for all of {each}"
                     whole.append(GoldIssue("whole", link.line, link.query.query_id, written, note))
@@ -254,61 +153,10 @@ def _wide(links: Iterable[GoldLink], ids: Iterable[str]) -> list[GoldIssue]:
     return whole + following
 
 
-def analyse(link: GoldLink, analyser: Analyser) -> AnalysedQuery:
-    """The link's query with its words."""
-    return analyse_query(link.query, analyser)
-
-
-@dataclass(frozen=True, slots=True)
-class _SharedWords:
-    """How many distinct tokens and lemmas a query shares with a passage."""
-
-    link: GoldLink
-    passage: str
-    token: int
-    lemma: int
-
-
-def _overlaps(
-    links: Sequence[GoldLink], queries: dict[str, AnalysedQuery], index: CandidateIndex
-) -> list[_SharedWords]:
-    ids = list(dict.fromkeys(passage for link in links for passage in link.relevant))
-    tokens = dict(zip(ids, _word_sets(index.texts("token", ids)), strict=True))
-    lemmas = dict(zip(ids, _word_sets(index.texts("lemma", ids)), strict=True))
-    found = []
-    for link in links:
-        query = queries[link.query.query_id]
-        for passage in link.relevant:
-            token = len(tokens[passage].intersection(query.words("token")))
-            lemma = len(lemmas[passage].intersection(query.words("lemma")))
-            found.append(_SharedWords(link, passage, token, lemma))
-    return found
-
-
-def _word_sets(texts: CodedTexts) -> list[frozenset[str]]:
-    return [frozenset(texts.text(number)) for number in range(len(texts))]
-
-
-def _counts(links: Sequence[GoldLink], overlaps: Sequence[_SharedWords]) -> tuple[TypeCounts, ...]:
-    counts = []
-    for kind in sorted({link.type for link in links}):
-        chosen = [link for link in links if link.type == kind]
-        pairs = [overlap for overlap in overlaps if overlap.link.type == kind]
-        counts.append(
-            TypeCounts(
-                type=kind,
-                queries=len(chosen),
-                links=len(pairs),
-                several=sum(len(link.relevant) > 1 for link in chosen),
-                no_token=sum(not pair.token for pair in pairs),
-                no_lemma=sum(not pair.lemma for pair in pairs),
-            )
-        )
-    return tuple(counts)
-
-
-def _repeated(links: Sequence[GoldLink], queries: dict[str, AnalysedQuery]) -> list[GoldIssue]:
-    """Queries whose words another query before them has, word for word."""
+def _repeated_queries(
+    links: Sequence[GoldLink], queries: dict[str, AnalysedQuery]
+) -> list[GoldIssue]:
+    """Queries with the same words as one before them: duplicates first, then other passages."""
     first: dict[tuple[str, ...], GoldLink] = {}
     duplicates: list[GoldIssue] = []
     repeated: list[GoldIssue] = []
@@ -324,7 +172,8 @@ def _repeated(links: Sequence[GoldLink], queries: dict[str, AnalysedQuery]) -> l
     return duplicates + repeated
 
 
-def _anchors(links: Iterable[GoldLink], analyser: Analyser) -> list[GoldIssue]:
+def _missing_anchors(links: Iterable[GoldLink], analyser: Analyser) -> list[GoldIssue]:
+    """Queries whose words do not contain the anchor that they name."""
     found = []
     for link in links:
         anchor = analyser.analyse(link.query.anchor).tokens
@@ -332,3 +181,96 @@ def _anchors(links: Iterable[GoldLink], analyser: Analyser) -> list[GoldIssue]:
             note = f"the anchor {link.query.anchor!r} is not among the query's words"
             found.append(GoldIssue("anchor", link.line, link.query.query_id, "", note))
     return found
+
+
+def _better_neighbours(
+    links: Sequence[GoldLink],
+    queries: Mapping[str, AnalysedQuery],
+    index: CandidateIndex,
+    ids: Collection[str],
+) -> Iterator[tuple[GoldLink, str, str]]:
+    """Links that seem to count verses in another way: a neighbour of the verse fits far better.
+
+    Psalms are off by one where a link was taken over from the Hebrew or an English Bible, and
+    their verses by one or two where titles are not counted; verses anywhere by one where the
+    editions divide a chapter otherwise, or where somebody slipped. So neighbours are the verses
+    before and after, and in the psalm before and after the verse of the same number and the two
+    after it. Shared words are weighed by inverse document frequency, each lemma once.
+
+    Args:
+        links: Links with ids of the collection.
+        queries: Each link's query, analysed, by query id.
+        index: The index of the collection.
+        ids: The ids of its passages.
+
+    Yields:
+        The link, its passage whose neighbour fits better, and an explanation.
+    """
+    known = frozenset(ids)
+    near = {
+        passage: [name for name in _neighbours(passage) if name in known]
+        for link in links
+        for passage in link.relevant
+        if is_verse_id(passage)
+    }
+    wanted = {name for passage, names in near.items() for name in (passage, *names)}
+    listed = sorted(wanted)
+    texts = index.texts("lemma", listed)
+    words = {name: frozenset(texts.text(number)) for number, name in enumerate(listed)}
+    weights = _weights(index, {word for query in queries.values() for word in query.words("lemma")})
+    for link in links:
+        lemmas = frozenset(queries[link.query.query_id].words("lemma"))
+        verses = [passage for passage in link.relevant if passage in near]
+        shared = {
+            name: sum(weights[word] for word in sorted(lemmas & words[name]))
+            for passage in verses
+            for name in (passage, *near[passage])
+        }
+        best = max((shared[passage] for passage in verses), default=0.0)
+        found = [
+            (shared[name], passage, name)
+            for passage in verses
+            for name in near[passage]
+            if name not in link.relevant
+            and shared[name] >= max(_LEAST_RATIO * best, best + _LEAST_MORE)
+        ]
+        if found:
+            weight, passage, name = max(found, key=lambda each: (each[0], each[2]))
+            common = ", ".join(sorted(lemmas & words[name], key=lambda w: (-weights[w], w))[:5])
+            yield link, passage, f"{name} shares more: {common} ({weight:.1f} against {best:.1f})"
+
+
+def _neighbours(passage: str) -> list[str]:
+    """The ids of the verses that a link may have been meant for; not all of them exist."""
+    verse = parse_verse_id(passage)
+    book, chapter, number = verse.book, verse.chapter, verse.verse
+    places = [(chapter, number - 1), (chapter, number + 1)]
+    if book.osis == "Ps":
+        places += [(chapter + step, number + more) for step in (-1, 1) for more in (0, 1, 2)]
+    return [str(VerseId(book, *place)) for place in places]
+
+
+def _weights(index: CandidateIndex, words: Collection[str]) -> dict[str, float]:
+    """The inverse document frequency of each lemma; an unknown one counts as in one passage."""
+    listed = sorted(words)
+    statistics = index.statistics("lemma", listed)
+    weights = idf(np.maximum(statistics.df, 1), max(statistics.passages, 1))
+    return dict(zip(listed, weights.tolist(), strict=True))
+
+
+def _type_counts(links: Sequence[GoldLink], pairs: Sequence[Overlap]) -> tuple[TypeCounts, ...]:
+    counts = []
+    for kind in sorted({link.type for link in links}):
+        chosen = [link for link in links if link.type == kind]
+        of_type = [pair for pair in pairs if pair.link.type == kind]
+        counts.append(
+            TypeCounts(
+                type=kind,
+                queries=len(chosen),
+                links=len(of_type),
+                several=sum(len(link.relevant) > 1 for link in chosen),
+                no_token=sum(not pair.shared["token"] for pair in of_type),
+                no_lemma=sum(not pair.shared["lemma"] for pair in of_type),
+            )
+        )
+    return tuple(counts)

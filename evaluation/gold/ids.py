@@ -1,7 +1,8 @@
-"""Gold links held against a collection: references become ids of passages that it has."""
+"""Resolution of gold links: references become ids of passages of a collection."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from allusion_es.core.errors import InputError, UsageError, VerseError
 from allusion_es.corpora.bible.books import BOOKS
@@ -25,8 +26,8 @@ class UnknownPassage:
     Attributes:
         line: The link's line in its file, 0 if it has none.
         query_id: The link's query.
-        written: What the link names.
-        reason: Why that is no passage of the collection, and what it has.
+        written: The id or reference as the link has it.
+        reason: Why that is no passage of the collection, and what the collection has instead.
     """
 
     line: int
@@ -42,16 +43,16 @@ def resolve(
     *,
     source: str = "gold links",
 ) -> list[GoldLink]:
-    """The links with ids in place of references: each verse of a range, in order.
+    """The links with ids of the collection in place of references: each verse of a range, in order.
 
-    What is an id of the collection stays. Anything else is read as references, checked against
-    the verses that there are, and mapped where `numbering` is not the Vulgate's. `source_ids`
-    stay as they are.
+    Ids of the collection stay. Anything else is read as references, checked against the verses of
+    the collection, and mapped where `numbering` is not the Vulgate's. `source_ids` stay as they
+    are.
 
     Args:
-        links: As `gold_files.read_gold` gives them.
+        links: From `gold.files.read_gold`.
         ids: All ids of the collection (`CandidateIndex.ids`), in any order.
-        numbering: Whose verse numbers the links have.
+        numbering: The verse numbering of the links.
         source: The links' file, for messages.
 
     Raises:
@@ -83,26 +84,26 @@ def resolve_known(
     *,
     source: str = "gold links",
 ) -> tuple[list[GoldLink], list[UnknownPassage]]:
-    """As `resolve`, but unknown passages are left out, and links that have no others.
+    """The resolved links, as `resolve` gives them, and the passages that are unknown.
 
-    Returns:
-        The links, and what was left out.
+    Unknown passages are left out of the links, and links that have no others are left out whole.
 
     Raises:
         InputError, UsageError: As `resolve`.
     """
-    collection = ReferenceReader(ids, numbering)
+    reader = ReferenceReader(ids, numbering)
     resolved, unknown = [], []
     for link in links:
         found: dict[str, str] = {}
         for written in link.relevant:
             try:
-                passages = collection.passages(written)
+                passages = reader.passages(written)
             except VerseError as error:
                 missed = UnknownPassage(link.line, link.query.query_id, written, str(error))
                 unknown.append(missed)
                 continue
             for passage in passages:
+                # In other numberings two verses may well be one of the Vulgate.
                 if numbering == "vulgate" and passage in found:
                     raise InputError(
                         f"{source}:{link.line}: query {link.query.query_id!r}: "
@@ -115,26 +116,44 @@ def resolve_known(
 
 
 def canonical(ids: Iterable[str]) -> list[str]:
-    """The verses among the ids, in the order of the Bible.
+    """The verses among some ids, in the order of the Bible.
 
     Example:
         >>> canonical(["Exod.1.1", "Gen.10.1", "sermo-1", "Gen.2.1"])
         ['Gen.2.1', 'Gen.10.1', 'Exod.1.1']
     """
-    return sorted(filter(is_verse_id, ids), key=_place)
+    return sorted(filter(is_verse_id, ids), key=_canonical_key)
 
 
-def _place(verse_id: str) -> tuple[int, int, int]:
+def _canonical_key(verse_id: str) -> tuple[int, int, int]:
     verse = parse_verse_id(verse_id)
     return _BOOK_ORDER[verse.book.osis], verse.chapter, verse.verse
 
 
+@lru_cache(maxsize=1 << 16)
+def read_references(text: str) -> tuple[Reference, ...]:
+    """The references that a text lists, as `parse_references` reads them; () if it cannot.
+
+    On its way from a file to a run a reference is read when a cell is cut into references and
+    again when it is resolved, and gold links name the same verses again and again. So what was
+    read is kept.
+
+    Example:
+        >>> [str(reference) for reference in read_references("Ps 22,1.3")], read_references("b-1")
+        (['Ps.22.1', 'Ps.22.3'], ())
+    """
+    try:
+        return parse_references(text)
+    except VerseError:
+        return ()
+
+
 class ReferenceReader:
-    """Knows which passages there are, and what references to them mean.
+    """Turns references into ids of a collection's passages.
 
     Args:
         ids: All ids of the collection, in any order.
-        numbering: Whose verse numbers references have.
+        numbering: The verse numbering of the references.
 
     Raises:
         UsageError: There is no such numbering.
@@ -145,18 +164,24 @@ class ReferenceReader:
             known = ", ".join(NUMBERINGS)
             raise UsageError(f"there is no numbering {numbering!r}; use one of {known}")
         self._ids = frozenset(ids)
-        self._verses = VerseTable(canonical(self._ids))
         self._numbering = numbering
 
+    @cached_property
+    def _verses(self) -> VerseTable:
+        # Only when a reference has to be read: links that name ids need no table of 35,809 verses.
+        return VerseTable(canonical(self._ids))
+
     def passages(self, written: str) -> Sequence[str]:
-        """The ids that an id or a list of references stands for.
+        """The ids that an id or a list of references means, in order.
 
         Raises:
             VerseError: There is no such passage, or it cannot be read.
         """
         if written in self._ids and (self._numbering == "vulgate" or not is_verse_id(written)):
             return (written,)
-        return [passage for each in parse_references(written) for passage in self._expand(each)]
+        # What cannot be read is parsed again, for the error that says why.
+        references = read_references(written) or parse_references(written)
+        return [passage for each in references for passage in self._expand(each)]
 
     def _expand(self, reference: Reference) -> Iterator[str]:
         if self._numbering == "vulgate":

@@ -1,4 +1,4 @@
-"""What a gold link is: words that allude, and the passages that they allude to."""
+"""Gold links: words that are known to allude, and the passages that they allude to."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from allusion_es.retrieval.types import Query
 
 @dataclass(frozen=True, slots=True)
 class GoldLink:
-    """A query that is known to allude, and to what.
+    """A query with the passages that it is known to allude to.
 
     Attributes:
         query: The words, with their context and anchor where the source has them.
@@ -17,8 +17,8 @@ class GoldLink:
         title: In which work they stand, or "".
         source_ids: Ids of the passages that the query's own words are, if it is itself part of
             a collection, as in links from the New Testament to the Old.
-        source: Where the link comes from, or "".
-        licence: Under which terms, or "".
+        source: The publication or file that the link comes from, or "".
+        licence: The licence of the link, or "".
         translation: A translation of the relevant passages, to show to annotators, or "".
         line: Its line in the file that it was read from, 0 if it was read from none.
 
@@ -40,7 +40,7 @@ class GoldLink:
 
     @property
     def work(self) -> str:
-        """The work that it comes from, by which links are grouped; "" where it is not known."""
+        """Author and title of the work, by which links are grouped; "" if neither is known."""
         return (
             f"{self.author}, {self.title}"
             if self.author and self.title

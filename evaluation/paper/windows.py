@@ -1,4 +1,4 @@
-"""Queries cut anew: windows of words around the anchor, instead of the annotated span."""
+"""Windows of words around the anchor of a query, in place of the annotated span (Table 4)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from allusion_es.retrieval.types import Query
 
 
 def window(query: Query, size: int) -> Query:
-    """The anchor with `size` words on each side, where the text has so many.
+    """The query cut down to its anchor with `size` words on each side, where there are so many.
 
     Words are taken from `before`, the query's own text and `after`. Where the query has no
     anchor, or its text does not contain it, the middle word of its text stands in (of two, the
@@ -41,6 +41,7 @@ def window(query: Query, size: int) -> Query:
     text = " ".join(part for part in (query.before, query.text, query.after) if part)
     shift = len(query.before) + 1 if query.before else 0
     words = printed_words(text)
+    # The anchor is looked for in the query alone: the context may contain the same word.
     inside = [
         number
         for number, word in enumerate(words)
@@ -54,7 +55,9 @@ def window(query: Query, size: int) -> Query:
 
 
 def anchor_words(query: Query, own: Sequence[Word]) -> tuple[int, int]:
-    """Numbers of the first and the last word of the anchor among the query's own words.
+    """The numbers of the anchor's first and last word among the query's words.
+
+    Without an anchor in the query, both are the number of its middle word.
 
     Example:
         >>> words = printed_words("omni scientiae")
@@ -71,7 +74,7 @@ def anchor_words(query: Query, own: Sequence[Word]) -> tuple[int, int]:
 
 
 def has_anchor(link: GoldLink) -> bool:
-    """Whether the words of a link contain the anchor that it names."""
+    """True if the words of a link contain the anchor that it names."""
     wanted = " ".join(word.form for word in printed_words(link.query.anchor))
     text = " ".join(word.form for word in printed_words(link.query.text))
     return bool(wanted) and f" {wanted} " in f" {text} "

@@ -19,9 +19,9 @@ from allusion_es.core.errors import UsageError
 if TYPE_CHECKING:
     from allusion_es.evaluation.gold.link import GoldLink
     from allusion_es.language.citations.vectors import CitationVectors
-    from allusion_es.learning.learn import Teacher
+    from allusion_es.learning.learn import CitationLearner
     from allusion_es.learning.links import KnownLink
-    from allusion_es.learning.validation import Result
+    from allusion_es.learning.validation import GroupFigures
     from allusion_es.retrieval.index import CandidateIndex
 
 
@@ -104,10 +104,10 @@ def _learn(
 ) -> None:
     from allusion_es.cli.output import print_rows
     from allusion_es.cli.progress import progress
-    from allusion_es.learning.about import figures
-    from allusion_es.learning.learn import Teacher
+    from allusion_es.learning.learn import CitationLearner
     from allusion_es.learning.links import check_enough, known_links, read_collection
     from allusion_es.learning.train import CitationTraining
+    from allusion_es.learning.validation import figure_rows
     from allusion_es.retrieval.pipeline import index_analyser
 
     training = CitationTraining(seed=numbers[0], epochs=numbers[1])
@@ -116,9 +116,9 @@ def _learn(
     links, missing = known_links(gold, collection, index_analyser(index), progress)
     check_enough(links, missing, index.name)
     start = None if anew else index.citations
-    teacher = Teacher(index, collection, index.vectors, training, start, progress)
-    results = teacher.validate(links, folds) if folds else []
-    rows = figures(results)
+    learner = CitationLearner(index, collection, index.vectors, training, start, progress)
+    results = learner.validate(links, folds) if folds else []
+    rows = figure_rows(results)
     if rows:
         print_rows(rows, to, "On works not learned from (hundredths)")
     if folds and not rows:
@@ -132,7 +132,7 @@ def _learn(
             file=sys.stderr,
         )
     if yes:
-        _install(teacher, links, rows, index, server)
+        _install(learner, links, rows, index, server)
     else:
         print(
             f"{len(links)} links; nothing was changed: --yes builds index {index.name!r} with "
@@ -161,8 +161,8 @@ def _read(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
     return links
 
 
-def _advice(results: "list[Result]") -> list[str]:
-    """Where learning helps and where it hurts, in words."""
+def _advice(results: "list[GroupFigures]") -> list[str]:
+    """Lines that say for each group of queries whether learning helps or hurts."""
     found = {(result.group, result.method): result.figures for result in results}
     lines = []
     for group in dict.fromkeys(result.group for result in results):
@@ -178,14 +178,14 @@ def _advice(results: "list[Result]") -> list[str]:
 
 
 def _install(
-    teacher: "Teacher",
+    learner: "CitationLearner",
     links: "list[KnownLink]",
     rows: list[dict[str, Any]],
     index: "CandidateIndex",
     server: ServerOptions,
 ) -> None:
     more = {"figures": rows, "before": index.settings.citations}
-    vectors = teacher.install(links, library().models, more)
+    vectors = learner.install(links, library().models, more)
     _give(index, server, vectors)
     print(
         f"index {index.name!r} now has citation vectors {vectors.name}, learned from "

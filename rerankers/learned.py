@@ -1,4 +1,4 @@
-"""A linear ranker that was learned from gold links: many features, one weight each."""
+"""A linear ranker learned from gold links: many features of a candidate, one weight each."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,33 +14,28 @@ from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import writing
 from allusion_es.rerankers._shared.features import (
+    CandidateFeatures,
     FeatureMaker,
-    Features,
     feature_part,
     in_both_fields,
 )
-from allusion_es.rerankers._shared.pairs import shares
+from allusion_es.rerankers._shared.word_pairs import shares
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import (
-    AnalysedQuery,
-)
-
-# The file of a learned ranker: features, scales and weights, as text.
-
+from allusion_es.retrieval.types import AnalysedQuery
 
 _FIRST = "allusion-es ranker 1"
-"""First line of a file: what it is, and its format."""
+"""First line of a file of weights: kind and version of its format."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedModel:
-    """How much features count: `score = sum over features f of weight_f value_f / scale_f`.
+    """The weights of features: `score = sum over features f of weight_f value_f / scale_f`.
 
     Attributes:
-        about: What it was learned from, name to text.
-        sets: For `citations` and `words`, with and without citation vectors: each feature's
-            weight divided by its scale.
+        about: Facts about the links it was learned from, name to text.
+        sets: For indexes with citation vectors (`citations`) and without (`words`): each
+            feature's weight divided by its scale.
     """
 
     about: Mapping[str, str]
@@ -113,6 +108,7 @@ def read_model(path: Path) -> LearnedModel:
 
 
 def _weight(cells: Sequence[str], place: str) -> float:
+    """The weight divided by the scale, from the cells of a line after its kind."""
     try:
         _, scale, weight = cells
         value = float(weight) / float(scale)
@@ -124,6 +120,7 @@ def _weight(cells: Sequence[str], place: str) -> float:
 
 
 _SHIPPED = "patristic.ranker"
+"""The weights that come with the program, made by `benchmarks/train_ranker.py`."""
 
 
 class Learned:
@@ -136,7 +133,7 @@ class Learned:
     the verses before and after fit; what words around the query say. Where an index has no
     citation vectors, a second set of weights without them is used. Source: a listwise linear
     ranker (Cao et al. 2007, ListNet's top one); `learning/ranker.py` says how weights are found,
-    `docs/quality.md` from what and how well it does.
+    `docs/quality.md` how they were learned and how well they do.
 
     Scores are of any size, and compare candidates of one query only; they depend on which
     candidates there are. What a score's features add is divided among its own word pairs; other
@@ -172,14 +169,14 @@ class Learned:
         return FeatureMaker(map(feature_part, names))
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
+        """The score of each candidate, shape (len(candidates),)."""
         pool, numbers = candidates.pool
         return np.asarray(self._added(query, pool, collection)[1].sum(axis=1)[numbers])
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`; the class says how a score is divided."""
+        """For each candidate, its score divided as the class docstring says."""
         pool, numbers = candidates.pool
         features, added = self._added(query, pool, collection)
         totals: list[Parts] = [{} for _ in range(len(candidates))]
@@ -198,7 +195,7 @@ class Learned:
         return [as_contributions(total) for total in totals]
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """What the weights were learned from, and that scores are relative."""
+        """A note on the links behind the weights, and that scores are relative."""
         kind = "with" if collection.citations is not None else "without"
         about = self._model.about.get("learned_from", "unknown links")
         return (
@@ -208,7 +205,7 @@ class Learned:
 
     def _added(
         self, query: AnalysedQuery, pool: Candidates, collection: Collection
-    ) -> tuple[Features, Floats]:
+    ) -> tuple[CandidateFeatures, Floats]:
         """The features, and what each adds to the score of each candidate, shape (n, features)."""
         features = self._maker.features(query, pool, collection)
         kind = "words" if collection.citations is None else "citations"
@@ -217,7 +214,7 @@ class Learned:
     @staticmethod
     def _add_alone(
         totals: Sequence[Parts],
-        features: Features,
+        features: CandidateFeatures,
         added: Floats,
         numbers: NDArray[np.int64],
         column: int,

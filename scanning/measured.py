@@ -1,4 +1,4 @@
-"""Where what was measured of a scan holds: on which collection, built and asked in which way."""
+"""The scope of the calibration: the collection, index settings and options for which it holds."""
 
 import hashlib
 import json
@@ -14,21 +14,21 @@ from allusion_es.retrieval.types import SearchFilter
 from allusion_es.scanning.model import MOST, ScanOptions, shipped
 
 _SAMPLE = 256
-"""Passages by whose text a collection is known: a lookup of one request on a server."""
+"""Passages by whose text a collection is recognised: few enough for one request to a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOn:
     """The collection on which the models were fitted and measured, and how it was built.
 
-    It is known by its passages, not by its name: anyone may call a table `vulgate`, and the
+    It is recognised by its passages, not by its name: anyone may call a table `vulgate`, and the
     Vulgate may have any name, in this process or on a server.
 
     Attributes:
-        passages: How many passages it has.
+        passages: Number of its passages.
         ids: Some of them, spread over the whole.
         digest: `text_digest` of these.
-        settings: Of its index, as far as a scan depends on them (`_settings`).
+        settings: Settings of its index on which findings depend, as `_settings` gives them.
         citations: Name of its citation vectors.
     """
 
@@ -72,14 +72,14 @@ def text_digest(passages: Sequence[Passage]) -> str:
 
     Example:
         >>> text_digest([Passage("Ps.33.9", "Gustate")])[:8]
-        '1ea89b0d'
+        '763f9d5f'
     """
     told = json.dumps([[passage.id, passage.text] for passage in passages])
     return hashlib.sha256(told.encode()).hexdigest()
 
 
 def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
-    """Why the probabilities and figures of the models do not hold for a scan; "" if they do.
+    """The reason why probabilities and figures of the models do not hold for a scan; "" if they do.
 
     They hold for the collection, the settings and the citation vectors that they were measured
     with, where all passages may be found and all alternatives are kept: a finding counted as
@@ -110,7 +110,7 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
 
 
 def _settings(settings: IndexSettings) -> tuple[object, ...]:
-    """What findings depend on; a scan does not use word vectors."""
+    """The settings on which findings depend; word vectors are not among them."""
     analysis = settings.analysis
     return (analysis.lemmatiser, analysis.stop_words, settings.k1, settings.b)
 

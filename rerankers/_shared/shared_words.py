@@ -52,12 +52,12 @@ def shared_types(query: Sequence[str], texts: CodedTexts) -> SharedTypes:
 def query_distances(shared: SharedTypes, frequencies: Floats, query: Sequence[str]) -> Integers:
     """Distance of the two rarest shared words in the query, for each text, shape (size,).
 
+    Ties and repeated words are settled as in `text_distances`.
+
     Args:
         shared: The shared types.
         frequencies: Of each of them on the query's side, shape (n,).
         query: The query's words in order.
-
-    See `text_distances` for ties and repetitions.
     """
     numbers = {word: number for number, word in enumerate(shared.query_words)}
     tokens = np.array([numbers[word] for word in query], dtype=np.int64)
@@ -97,7 +97,7 @@ def text_distances(shared: SharedTypes, frequencies: Floats, texts: CodedTexts) 
 
 
 def _rows(words: list[str], texts: CodedTexts) -> Integers:
-    """For each word of `texts` its position in `words`, or -1."""
+    """The position in `words` of each word of `texts`, or -1; shape (len(texts.words),)."""
     rows = np.full(len(texts.words), -1, dtype=np.int64)
     numbers, places = texts.find(words)
     rows[places] = numbers
@@ -110,7 +110,7 @@ def _distances(
     """`text_distances` from the occurrences of shared types, by text, then by place."""
     least, second = _two_lowest(shared, frequencies)
     kept = frequencies[entries] <= second[shared.texts[entries]]
-    entries, places = entries[kept], places[kept]
+    entries, places = entries[kept], places[kept]  # of the rarest words alone
     texts = shared.texts[entries]
     # One word is rarest: it pairs with any of the second frequency, and those do not pair among
     # themselves. Or several are equally rare: any two different ones of them pair.

@@ -8,14 +8,20 @@ from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import AllusionError
 
 Solve = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
-"""From two histograms that sum to 1, shapes (n,) and (m,), and the cost of moving from each bin
-of the one to each of the other, shape (n, m), C-contiguous, to the cost of the cheapest flow, and
-the flow, shape (n, m)."""
+"""A solver of one transport problem.
+
+It takes two histograms that sum to 1, shapes (n,) and (m,), and the cost of moving from each bin of
+the one to each of the other, shape (n, m), C-contiguous; it returns the cost of the cheapest flow,
+and the flow, shape (n, m).
+"""
 
 SOLVERS = ("pot", "pyemd")
 
 _STEPS = 10_000_000
+"""Iterations of the network simplex at most, far more than histograms of verses need."""
+
 _OPTIMAL = 1
+"""The state that POT returns for a problem that it solved."""
 
 
 def load_solver(name: str) -> Solve:

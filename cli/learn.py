@@ -57,7 +57,7 @@ def learn(
             "--anew", help="Learn from these links alone, not on top of what the index knows."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same links and seed: same vectors.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same links and seed give the same vectors.")] = 1,
     epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
     name: Name = "vulgate",
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
@@ -85,7 +85,8 @@ def learn(
             server,
             yes=yes,
             folds=folds,
-            numbers=(seed, epochs),
+            seed=seed,
+            epochs=epochs,
             anew=anew,
             to=format,
         )
@@ -98,10 +99,12 @@ def _learn(
     *,
     yes: bool,
     folds: int,
-    numbers: tuple[int, int],
+    seed: int,
+    epochs: int,
     anew: bool,
     to: TableFormat,
 ) -> None:
+    """Read links, validate learning on them, print the figures, and install if told to."""
     from allusion_es.cli.output import print_rows
     from allusion_es.cli.progress import progress
     from allusion_es.learning.learn import CitationLearner
@@ -110,8 +113,8 @@ def _learn(
     from allusion_es.learning.validation import figure_rows
     from allusion_es.retrieval.pipeline import index_analyser
 
-    training = CitationTraining(seed=numbers[0], epochs=numbers[1])
-    gold = _read(files, index)
+    training = CitationTraining(seed=seed, epochs=epochs)
+    gold = _read_links(files, index)
     collection = read_collection(index)
     links, missing = known_links(gold, collection, index_analyser(index), progress)
     check_enough(links, missing, index.name)
@@ -141,8 +144,8 @@ def _learn(
         )
 
 
-def _read(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
-    """The links of all files, with ids of the index; says what is left out."""
+def _read_links(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
+    """The links of all files, with ids of the index; says on stderr what is left out."""
     from allusion_es.evaluation.gold.files import read_gold
     from allusion_es.evaluation.gold.ids import resolve_known
 
@@ -186,7 +189,7 @@ def _install(
 ) -> None:
     more = {"figures": rows, "before": index.settings.citations}
     vectors = learner.install(links, library().models, more)
-    _give(index, server, vectors)
+    _rebuild(index, server, vectors)
     print(
         f"index {index.name!r} now has citation vectors {vectors.name}, learned from "
         f"{len(links)} links; 'allusion-es learn --undo --name {index.name}' takes them back",
@@ -194,10 +197,10 @@ def _install(
     )
 
 
-def _give(
+def _rebuild(
     index: "CandidateIndex", server: ServerOptions, vectors: "CitationVectors | None"
 ) -> None:
-    """Build the index again with other vectors, where it is."""
+    """Build the index again with other citation vectors, in this process or on its server."""
     if server.url is None:
         library().give_citations(index.name, vectors)
         return
@@ -212,11 +215,12 @@ def _give(
 
 
 def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
+    """Give the index back the vectors that its own were learned on top of."""
     vectors = index.citations
     if vectors is None or "before" not in vectors.about:
         raise UsageError(f"index {index.name!r} has learned nothing that could be taken back")
     before = str(vectors.about["before"])
-    _give(index, server, library().citations(before) if before else None)
+    _rebuild(index, server, library().citations(before) if before else None)
     now = f"citation vectors {before}" if before else "no citation vectors"
     print(
         f"index {index.name!r} has {now} again; {vectors.name} are kept in {vectors.path}",

@@ -38,7 +38,7 @@ class KnownLink:
 
     @property
     def own_words(self) -> tuple[Word, ...]:
-        """The words that allude."""
+        """The link's own words, without those around."""
         return self.words[self.start : self.end]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Sampler:
-    """Makes batches of links.
+    """Makes batches of links: for each a query, a passage that it cites, and hard negatives.
 
     Args:
         links: All links.
@@ -155,7 +155,7 @@ def hard_negatives(
     lemmas: Lemmas,
     count: int = 20,
 ) -> NDArray[np.int32]:
-    """For each query the passages that BM25 ranks highest, but for those cited and near ones.
+    """The passages that BM25 ranks highest for each query, without those cited and near them.
 
     Args:
         queries: Words of each query.

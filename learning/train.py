@@ -256,6 +256,7 @@ class _Trainer:
         return found.loss
 
     def _state(self) -> dict[str, NDArray[np.float32]]:
+        """The arrays of a checkpoint, as `resume` reads them: rows, biases, and Adam's moments."""
         return {
             "rows": self._of_rows.rows,
             "rows_mean": self._of_rows.mean,

@@ -90,6 +90,7 @@ def _maximise(
 def _entries(
     distinct: NDArray[np.int64], values: NDArray[np.float64], words: Sequence[str], least: float
 ) -> Entries:
+    """The table of probabilities of at least `least`, without those of the null word."""
     entries: dict[str, dict[str, float]] = {}
     for place in np.flatnonzero(values >= least).tolist():
         source, target = divmod(int(distinct[place]), len(words))

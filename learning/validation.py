@@ -35,6 +35,7 @@ DEPTH = 1_000
 """Passages that are ranked; others count as not found."""
 
 _TRIGRAM = 3
+"""Words in a row by which a query may repeat a learned link, for the group without."""
 
 _FUSION_K = 10
 """k of reciprocal rank fusion, as in the default first stage."""
@@ -210,6 +211,7 @@ def best_ranks(rankings: Sequence[Ranking], links: Sequence[KnownLink]) -> NDArr
 
 
 def _bm25(links: Iterable[KnownLink], index: CandidateIndex) -> list[Ranking]:
+    """The ranking of each link by BM25 over lemmas."""
     size = min(DEPTH, index.max_candidates)
     requests = [
         # Query words once: repeating them in long queries helps nobody.
@@ -222,6 +224,7 @@ def _bm25(links: Iterable[KnownLink], index: CandidateIndex) -> list[Ranking]:
 def _citations(
     links: Sequence[KnownLink], collection: LearningCollection, vectors: CitationVectors
 ) -> list[Ranking]:
+    """The ranking of each link by the cosine of its citation vector with those of passages."""
     found = vectors.text_vectors(collection.texts)
     ids = np.array(collection.ids)
     rankings = []
@@ -298,6 +301,7 @@ def expansion_rankings(
 def _arrays(
     maker: ExpansionMaker, collection: LearningCollection, vectors: NDArray[np.int8]
 ) -> dict[str, Array]:
+    """The arrays of an expansion index over the collection, as `LocalExpansion` reads them."""
     with TemporaryFiles(Path(tempfile.gettempdir())) as files:
         builder = PostingListBuilder(files, len(maker.words), np.uint16)
         for start in range(0, len(collection), _TOGETHER):

@@ -64,13 +64,11 @@ class CitationCosine:
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """For each candidate, addends of pairs of words; words as the candidates' field has them."""
+        """For each candidate, addends of pairs of tokens or of lemmas, as its field is."""
         vectors = _citation_vectors(collection)
-        asked = self._query(query, vectors)
-        return [
-            as_contributions(_pairs(asked, _unit(_sum(Counter(text), vectors)), candidates.field))
-            for text in _texts(candidates, collection)
-        ]
+        query_text = self._query(query, vectors)
+        passages = (_unit(_sum(Counter(t), vectors)) for t in _texts(candidates, collection))
+        return [as_contributions(_pairs(query_text, p, candidates.field)) for p in passages]
 
     def notes(self, collection: Collection) -> Sequence[str]:
         """A note that names the citation vectors and the number of links behind them."""
@@ -99,6 +97,7 @@ class CitationCosine:
 
 
 def _citation_vectors(collection: Collection) -> CitationVectors:
+    """The citation vectors of the index, or an error where it has none."""
     if collection.citations is None:
         raise UsageError(
             "the index has no citation vectors, which citation-cosine needs; rebuild it without "
@@ -131,13 +130,15 @@ def _unit(text: _WeightedText) -> _WeightedText:
     return _WeightedText(text.words, text.weights * scale, text.vectors)
 
 
-def _pairs(asked: _WeightedText, found: _WeightedText, field: Field) -> Parts:
+def _pairs(query: _WeightedText, passage: _WeightedText, field: Field) -> Parts:
     """The addends of the cosine, by pairs of tokens or of lemmas."""
     place = FIELDS.index(field)
-    products = (asked.weights[:, None] * asked.vectors) @ (found.weights[:, None] * found.vectors).T
+    products = (query.weights[:, None] * query.vectors) @ (
+        passage.weights[:, None] * passage.vectors
+    ).T
     parts: Parts = {}
-    for one, row in zip(asked.words, products.tolist(), strict=True):
-        for other, value in zip(found.words, row, strict=True):
+    for one, row in zip(query.words, products.tolist(), strict=True):
+        for other, value in zip(passage.words, row, strict=True):
             if value:
                 pair = one[place], other[place]
                 parts[pair] = parts.get(pair, 0.0) + value

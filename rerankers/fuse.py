@@ -26,6 +26,7 @@ DEFAULT_PARTS = ("bm25", "tesserae", "soft-cosine")
 """The rerankers that are fused where no parts are named."""
 
 _METHODS = ("rrf", "sum")
+"""Reciprocal rank fusion, and the sum of scaled scores."""
 
 
 class Fusion:

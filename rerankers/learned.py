@@ -219,6 +219,7 @@ class Learned:
         numbers: NDArray[np.int64],
         column: int,
     ) -> None:
+        """Add a feature that no reranker explains to totals, as a pair of its name and value."""
         for total, number in zip(totals, numbers.tolist(), strict=True):
             value = float(added[number, column])
             if value:

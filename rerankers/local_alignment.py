@@ -19,6 +19,7 @@ _TOGETHER = 128
 """Texts of like length that are aligned at once; more would be padded to longer ones."""
 
 _GAP = "‹gap›"
+"""The partner of a skipped word in explanations."""
 
 
 class LocalAlignment:
@@ -105,9 +106,11 @@ class LocalAlignment:
         similarity = raised(cosines, self._power).astype(np.float64)
         similarity[candidates.texts.find(asked)] = 1.0
         known = [collection.statistics(candidates.field, some) for some in (asked, found)]
-        mine, others = (idf(one.df, one.passages) for one in known)
+        asked_idf, found_idf = (idf(one.df, one.passages) for one in known)
         gains = np.full((len(asked), len(found) + 1), -self._gap)
-        gains[:, :-1] = similarity * (np.minimum(mine[:, None], others) + self._gap) - self._gap
+        gains[:, :-1] = (
+            similarity * (np.minimum(asked_idf[:, None], found_idf) + self._gap) - self._gap
+        )
         numbers = {word: number for number, word in enumerate(asked)}
         return np.array([numbers[word] for word in words], dtype=np.int64), gains
 
@@ -149,7 +152,7 @@ def _heights(
 
 
 def _unbroken(rows: NDArray[np.int64], gains: Floats, codes: NDArray[np.int64]) -> Iterator[Floats]:
-    """`_heights` where no stretch is worth a gap."""
+    """H_ij as `_heights` gives them, where no stretch is worth a gap."""
     here = np.zeros((len(codes), codes.shape[1] + 1))
     for row in rows.tolist():
         above, here = here, np.zeros_like(here)

@@ -43,11 +43,11 @@ class SoftCosine(SoftCosineReranker):
         self._vectors = ChosenVectors(self.name, vectors)
 
     def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
-        """Unit vectors."""
+        """Unit vectors of words, shape (len(words), dimension)."""
         return self._vectors.rows(collection, words)
 
     def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:
-        """`max(0, cos)`."""
+        """`max(0, cos)` of each pair of words."""
         cosines: Singles = np.matmul(left, np.swapaxes(right, -1, -2))
         return np.maximum(cosines, 0.0, out=cosines)
 

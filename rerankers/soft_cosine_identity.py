@@ -31,7 +31,7 @@ class SoftCosineIdentity(SoftCosineReranker):
         super().__init__(power=1)
 
     def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
-        """None are needed."""
+        """Empty rows: no features are needed, shape (len(words), 0)."""
         return np.zeros((len(words), 0), dtype=np.float32)
 
     def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:

@@ -97,6 +97,7 @@ class Tesserae:
     def _terms(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> "_Terms":
+        """The terms of the scores of all candidates."""
         words, texts = query.words(candidates.field), candidates.texts
         shared = shared_types(words, texts)
         asked, found = self.frequencies(shared, candidates.field, collection)

@@ -62,7 +62,7 @@ class TranslationLikelihood:
 
         The ratio of a pair is `(1 - l) / l * s(w | u) P(u | p) / P(w | C)`.
         """
-        table = self._needed(collection)
+        table = self._translations(collection)
         asked = list(dict.fromkeys(query.words("lemma")))
         texts = candidates.texts
         if candidates.field != "lemma":
@@ -88,7 +88,8 @@ class TranslationLikelihood:
             parts.append((asked, words, np.asarray(chosen.T)))
         return parts
 
-    def _needed(self, collection: Collection) -> Translations:
+    def _translations(self, collection: Collection) -> Translations:
+        """The table beside the index's citation vectors, or an error where there is none."""
         if self._table is None:
             vectors = collection.citations
             path = vectors.path.with_suffix(TRANSLATIONS) if vectors else None
@@ -102,7 +103,7 @@ class TranslationLikelihood:
 
     def notes(self, collection: Collection) -> Sequence[str]:
         """A note on the size of the table and the links behind it."""
-        table = self._needed(collection)
+        table = self._translations(collection)
         return (f"translation: {len(table)} entries from {table.about.get('links', '?')} links",)
 
 

@@ -118,6 +118,7 @@ class WordMoversDistance:
         return self._transport()(histogram, problems.histogram, problems.costs(place))
 
     def _flow(self, problems: "_TransportProblems", place: int) -> Explanation:
+        """`T_ij (1 - c_ij)` for each pair of words of the query and one candidate."""
         first, last = problems.starts[place], problems.starts[place + 1]
         flow = self._solved(problems, place)[1]
         parts = flow * (1 - problems.costs(place))
@@ -138,6 +139,7 @@ class WordMoversDistance:
     def _problems(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> "_TransportProblems":
+        """The transport problems of all candidates."""
         weighted = by_counts(query, candidates)
         left = vectors_of(self._vectors.need(collection), weighted.query_words)
         right = self._vectors.rows(collection, weighted.words)

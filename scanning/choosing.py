@@ -91,8 +91,8 @@ def choose(reading: Reading, log_odds: Floats, probabilities: Floats, least: flo
         elif choice.probability >= least:
             chosen.append(choice)
             others.append([])
-    found = [replace(c, others=tuple(o)) for c, o in zip(chosen, others, strict=True)]
-    return sorted(found, key=lambda choice: (choice.first, choice.last))
+    complete = [replace(c, others=tuple(o)) for c, o in zip(chosen, others, strict=True)]
+    return sorted(complete, key=lambda choice: (choice.first, choice.last))
 
 
 def _add_other(others: list[Choice], best: Choice, choice: Choice) -> None:
@@ -107,6 +107,7 @@ def _add_other(others: list[Choice], best: Choice, choice: Choice) -> None:
 
 
 def _choice(reading: Reading, number: int, log_odds: Floats, probabilities: Floats) -> Choice:
+    """The choice of one segment alone."""
     first, last = bounds(reading, number)
     return Choice(
         (number,),
@@ -175,12 +176,14 @@ def _sequence(one: Choice, other: Choice, follows: Follows) -> Choice | None:
         first=min(one.first, other.first),
         last=max(one.last, other.last),
         passages=passages,
-        others=_united(one, other, passages),
+        others=_merged_alternatives(one, other, passages),
     )
 
 
-def _united(one: Choice, other: Choice, passages: tuple[int, ...]) -> tuple[Choice, ...]:
-    """The alternatives of both, best first; each passage once, and none of the sequence itself."""
+def _merged_alternatives(
+    one: Choice, other: Choice, passages: tuple[int, ...]
+) -> tuple[Choice, ...]:
+    """The alternatives of both, best first: each passage once, none of the sequence itself."""
     taken = set(passages)
     united: list[Choice] = []
     for choice in sorted((*one.others, *other.others), key=lambda choice: -choice.log_odds):
@@ -193,6 +196,7 @@ def _united(one: Choice, other: Choice, passages: tuple[int, ...]) -> tuple[Choi
 # Findings: what is reported for a choice.
 
 QUOTATION, PARAPHRASE, ALLUSION = "quotation", "paraphrase", "allusion"
+"""The kinds of findings, as `corpora.findings.KINDS` has them."""
 
 _QUOTATION_SHARE = 0.7
 """Share of the weight that a quotation has in the passage's form and order."""
@@ -267,6 +271,7 @@ def reference(passages: Sequence[Passage]) -> str:
 
 
 def _kind(reading: Reading, choice: Choice) -> str:
+    """The kind of a choice, from its matches between its bounds and its alignments."""
     matches = _matches(reading, choice)
     weights, same_form = reading.match_weights[matches], reading.same_form[matches]
     return kind_of(

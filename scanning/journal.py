@@ -85,6 +85,7 @@ class Journal:
         self._file.close()
 
     def _write(self, record: dict[str, object]) -> None:
+        """Append a line; an unbuffered file may take only part of it at once."""
         data = memoryview(_line(record))
         try:
             while data:
@@ -142,7 +143,7 @@ def _finding(record: dict[str, Any]) -> Finding:
     return Finding(**_checked({**record, **parts, "alternatives": others}))
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
+_TYPES: dict[str, tuple[type, ...]] = {
     "start": (int,),
     "end": (int,),
     "text": (str,),
@@ -155,12 +156,13 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "alternatives": (tuple,),
     "calibrated": (bool,),
 }
+"""The types of a finding's values in JSON; `type() in` and not `isinstance`, as bool is an int."""
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """The values, if their types are those of a finding and all text can be encoded."""
     for name, value in values.items():
-        if type(value) not in _KINDS[name]:
+        if type(value) not in _TYPES[name]:
             raise TypeError(name)
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(name)

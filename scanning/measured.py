@@ -48,7 +48,7 @@ class MeasuredOn:
             return False
 
     def to_json(self) -> dict[str, object]:
-        """As plain values, for `scan.json`."""
+        """The description as plain values, for `scan.json`."""
         return {
             "passages": self.passages,
             "digest": self.digest,
@@ -117,6 +117,7 @@ def _settings(settings: IndexSettings) -> tuple[object, ...]:
 
 @cache
 def _shipped() -> MeasuredOn:
+    """The collection that the models which come with the program were measured on."""
     record: Any = shipped()["measured_on"]
     return MeasuredOn(
         record["passages"],

@@ -57,6 +57,7 @@ FORMAT = 1
 """Version of `scan.json`; raised whenever the file or the meaning of a feature changes."""
 
 _FILE = "scan.json"
+"""The fitted models, made by `benchmarks/calibrate_scan.py`."""
 
 _NEAR = 0.03
 """Distance up to which a point's figures are told of another threshold; points are 0.05 apart."""

@@ -33,6 +33,8 @@ MARGIN = 60
 """Words on each side of a block that are read with it; longer than nearly every finding."""
 
 _RUN = re.compile(r"\S+")
+"""A word between blanks."""
+
 _HYPHENS = ("-", "\u2010", "\u00ac", "\u00ad")
 """Characters at the end of a line that break a word: hyphens, the not sign, the soft hyphen."""
 

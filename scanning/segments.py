@@ -101,7 +101,7 @@ class Matches:
 def find_matches(
     lemmas: Sequence[str], texts: CodedTexts, similar: Sequence[tuple[str, int, float]] = ()
 ) -> Matches:
-    """All matches between a text and passages.
+    """All matches between a text and passages, one for each word and passage.
 
     Args:
         lemmas: The text's words, in order.

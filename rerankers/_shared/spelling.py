@@ -18,7 +18,7 @@ _CACHE_SIZE = 100_000
 
 
 class Spelling:
-    """Weight of the query's words, each as far as its best match in the passage is like it.
+    """Weight of the query's words, each times the likeness of its best match in the passage.
 
     `sum over distinct words i of the query of idf_i max_j C_ij²`, C the cosine of the sets of
     sequences of 3 to 5 letters of two words in one spelling, as
@@ -31,11 +31,11 @@ class Spelling:
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""
-        asked, likeness = self._weighted(query, candidates, collection)
+        words, likeness = self._weighted(query, candidates, collection)
         scores = np.zeros(len(candidates))
         texts = candidates.texts
         filled = np.flatnonzero(np.diff(texts.offsets))
-        if len(filled) and asked:
+        if len(filled) and words:
             each = likeness[:, texts.codes]
             best = np.maximum.reduceat(each, texts.offsets[filled], axis=1)
             scores[filled] = best.sum(axis=0)
@@ -45,15 +45,17 @@ class Spelling:
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
         """For each candidate, each word of the query with its best match."""
-        asked, likeness = self._weighted(query, candidates, collection)
+        words, likeness = self._weighted(query, candidates, collection)
         texts = candidates.texts
         reasons: list[Explanation] = []
         for number in range(len(candidates)):
             codes = texts.codes[texts.offsets[number] : texts.offsets[number + 1]]
             parts: Parts = {}
             if len(codes):
-                mine = likeness[:, codes]
-                for word, place, row in zip(asked, mine.argmax(axis=1).tolist(), mine, strict=True):
+                likeness_here = likeness[:, codes]
+                for word, place, row in zip(
+                    words, likeness_here.argmax(axis=1).tolist(), likeness_here, strict=True
+                ):
                     if row[place] > 0:
                         parts[word, texts.words[codes[place]]] = float(row[place])
             reasons.append(as_contributions(parts))

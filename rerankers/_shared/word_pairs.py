@@ -110,7 +110,7 @@ class PairReranker(ABC):
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
-        """The sums behind the scores of `candidates`."""
+        """The sums over pairs of words that give the scores of `candidates`."""
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""

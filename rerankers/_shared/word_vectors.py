@@ -35,7 +35,7 @@ class ChosenVectors:
         return self._loaded
 
     def need(self, collection: Collection) -> WordVectors:
-        """The vectors.
+        """The vectors, or an error where there are none.
 
         Raises:
             UsageError: The index has none.

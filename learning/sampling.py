@@ -25,7 +25,6 @@ class Sampler:
     Args:
         links: All links.
         texts: Words of each link with those before and after, as numbers.
-        words: Number of different words.
         passages: Root counts of the collection's passages, shape (passages, words).
         negatives: Hard negatives of each link, from `hard_negatives`.
         popularity: Taken from the similarities with each passage, shape (passages,).
@@ -39,7 +38,6 @@ class Sampler:
         self,
         links: Sequence[KnownLink],
         texts: Sequence[Codes],
-        words: int,
         passages: "csr_array",
         negatives: NDArray[np.int32],
         popularity: Singles,
@@ -51,7 +49,6 @@ class Sampler:
     ) -> None:
         self._links = links
         self._texts = texts
-        self._words = words
         self._passages = passages
         self._negatives = negatives
         self._popularity = popularity
@@ -67,7 +64,9 @@ class Sampler:
             chosen: Numbers of the links.
             rng: The source of randomness.
         """
-        queries = root_matrix([self._piece(link, rng) for link in chosen.tolist()], self._words)
+        queries = root_matrix(
+            [self._piece(link, rng) for link in chosen.tolist()], self._passages.shape[1]
+        )
         cited = np.array([self._one_of(link, rng) for link in chosen.tolist()])
         others = [self._some_negatives(link, rng) for link in chosen.tolist()]
         passages, places = np.unique(np.concatenate([cited, *others]), return_inverse=True)

@@ -61,17 +61,17 @@ class CitationTraining:
     Attributes:
         dimension: Length of the vectors.
         epochs: How often all links are gone through.
-        batch: How many links a step looks at; each one's passages count against all others.
+        batch: Links of a step; the passages of each are negatives of all others.
         temperature: T of the loss.
         rate: Adam's largest rate; it rises over the first tenth of the steps, then falls to 0.
         crop: Share of queries that are a piece of the words before, in and after the link.
         shortest: Fewest words of such a piece.
         longest: Most words of such a piece.
         dropout: Share of a query's words that are left out.
-        negatives: How many passages that share words a query brings along.
+        negatives: Hard negatives that each query adds to its batch.
         popularity: Factor of the logarithm of a passage's share of all links, which is taken off
             its similarities, so that passages which everybody cites do not win by that alone.
-        seed: Same links and seed: same vectors.
+        seed: The same links and seed give the same vectors.
     """
 
     dimension: int = 256
@@ -187,7 +187,6 @@ class _Trainer:
         return Sampler(
             links,
             self._texts,
-            roots.shape[1],
             roots,
             self._negatives,
             np.float32(training.popularity) * log_shares(cited, len(self._passages)),
@@ -284,8 +283,8 @@ LEAST_TOKENS = 4
 _WORDS, _GRAMS = 0.7, 0.5
 """Length of the known part of a row at the start, for words and for grams.
 
-Most of a row is known, so that words begin near their neighbours in the word vectors; the random
-rest lets words that are alike there still differ.
+Words begin near their neighbours in the word vectors; the random rest lets words that are alike
+there still move apart.
 """
 
 _SPREAD = 0.056
@@ -298,7 +297,7 @@ def table_keys(words: Sequence[Word], counts: NDArray[np.int64]) -> NDArray[np.i
 
     Args:
         words: Distinct words.
-        counts: How often each occurs, shape (len(words),).
+        counts: Number of occurrences of each, shape (len(words),).
 
     Example:
         >>> len(table_keys([("rex", "rex"), ("regis", "rex")], np.array([1, 1])))
@@ -452,7 +451,7 @@ class Checkpoint:
             return None  # training begins anew, and writes another
 
     def save(self, epochs: int, arrays: Mapping[str, NDArray[np.float32]]) -> None:
-        """Keep the state after so many epochs.
+        """Save the state after a number of epochs.
 
         Raises:
             StorageError: The file cannot be written.
@@ -462,6 +461,6 @@ class Checkpoint:
             save_arrays(self._path, meta, arrays)
 
     def remove(self) -> None:
-        """Training is done: delete the file."""
+        """Delete the file, when training is done."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)

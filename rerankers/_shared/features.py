@@ -38,7 +38,11 @@ CITATIONS = ("citations", "citations-context")
 """Scores that only an index with citation vectors gives."""
 
 _WITH_NEIGHBOURS = ("bm25-lemma", "local-alignment-lemma", "citations-context")
+"""Scores of which the verses before and after give a feature: an allusion may run over both."""
+
 _WITH_LENGTH = ("bm25-lemma", "soft-cosine", "citations-context")
+"""Scores that are also weighed by the query's length: how far to trust them depends on it."""
+
 _UNBROKEN = 100.0
 """A gap price above the weight of any word, which leaves only unbroken runs."""
 
@@ -48,11 +52,11 @@ ByField = dict[Field, Candidates]
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
-    """Numbers for each of n candidates.
+    """The features of n candidates.
 
     Attributes:
-        names: Of the features.
-        values: Finite, shape (n, len(names)).
+        names: Names of the features.
+        values: Their values, finite, shape (n, len(names)).
     """
 
     names: tuple[str, ...]
@@ -66,11 +70,11 @@ class FeatureMaker:
     among the candidates, and as a damped reciprocal rank among them.
 
     Args:
-        parts: Which scores features are made of, see `feature_part`; others are left out, and
-            with `None` all are there.
+        parts: The scores to make features of, by the names that `feature_part` gives; None for
+            all.
 
     Attributes:
-        scorers: The rerankers that give these scores, and which words they compare.
+        scorers: The rerankers that give these scores, with the field whose words they compare.
     """
 
     def __init__(self, parts: Iterable[str] | None = None) -> None:
@@ -94,7 +98,7 @@ class FeatureMaker:
     def features(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> CandidateFeatures:
-        """The features of candidates that are all of a query's candidates."""
+        """The features of all candidates of a query; all, since their ranks are features too."""
         both = in_both_fields(candidates, collection)
         scores = self._scores(query, both, collection)
         named: dict[str, Floats] = {}

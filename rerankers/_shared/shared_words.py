@@ -61,6 +61,7 @@ def query_distances(shared: SharedTypes, frequencies: Floats, query: Sequence[st
     """
     numbers = {word: number for number, word in enumerate(shared.query_words)}
     tokens = np.array([numbers[word] for word in query], dtype=np.int64)
+    # The places of each shared type in the query, listed again for each text that shares it.
     by_type = np.argsort(tokens, kind="stable")
     starts = np.searchsorted(tokens[by_type], shared.types)
     repeats = shared.query_counts.astype(np.int64)
@@ -86,14 +87,16 @@ def text_distances(shared: SharedTypes, frequencies: Floats, texts: CodedTexts) 
     width = max(len(shared.query_words), 1)
     types = _rows(shared.query_words, texts)[texts.codes]
     owners = np.repeat(np.arange(len(texts)), np.diff(texts.offsets))
+    # For each occurrence in a text, the entry of its text and type in `shared`; occurrences in
+    # texts that share fewer than two types have none.
     keys = shared.texts * width + shared.types
     order = np.argsort(keys)
     places = np.flatnonzero(types >= 0)
-    asked = owners[places] * width + types[places]
-    found = np.searchsorted(keys, asked, sorter=order)
-    there = found < len(keys)
-    there[there] = keys[order[found[there]]] == asked[there]
-    return _distances(shared, frequencies, order[found[there]], places[there])
+    wanted = owners[places] * width + types[places]
+    found = np.searchsorted(keys, wanted, sorter=order)
+    is_shared = found < len(keys)
+    is_shared[is_shared] = keys[order[found[is_shared]]] == wanted[is_shared]
+    return _distances(shared, frequencies, order[found[is_shared]], places[is_shared])
 
 
 def _rows(words: list[str], texts: CodedTexts) -> Integers:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
 from allusion_es.corpora.bible.references import format_references, is_verse_id
-from allusion_es.corpora.findings import Alternative, Finding
+from allusion_es.corpora.findings import KINDS, Alternative, Finding
 from allusion_es.corpora.passage import Passage
 from allusion_es.scanning.model import MOST
 from allusion_es.scanning.reading import Reading
@@ -195,8 +195,8 @@ def _merged_alternatives(
 
 # Findings: what is reported for a choice.
 
-QUOTATION, PARAPHRASE, ALLUSION = "quotation", "paraphrase", "allusion"
-"""The kinds of findings, as `corpora.findings.KINDS` has them."""
+QUOTATION, PARAPHRASE, ALLUSION = KINDS
+"""The kinds of findings."""
 
 _QUOTATION_SHARE = 0.7
 """Share of the weight that a quotation has in the passage's form and order."""
@@ -232,6 +232,7 @@ def finding_of(
     spans = reading.analysis.spans
     start, end = spans[choice.first][0], spans[choice.last][1]
     named = [passages[number] for number in choice.passages]
+    matches = _matches(reading, choice)
     return Finding(
         start=offset + start,
         end=offset + end,
@@ -240,8 +241,8 @@ def finding_of(
         reference=reference(named),
         score=choice.log_odds,
         probability=choice.probability,
-        kind=_kind(reading, choice),
-        words=_carrying_words(reading, text, choice),
+        kind=_kind(reading, choice, matches),
+        words=_carrying_words(reading, text, matches),
         alternatives=tuple(
             Alternative(
                 tuple(passages[number].id for number in other.passages),
@@ -270,9 +271,8 @@ def reference(passages: Sequence[Passage]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]}-{names[-1]}"
 
 
-def _kind(reading: Reading, choice: Choice) -> str:
+def _kind(reading: Reading, choice: Choice, matches: NDArray[np.int64]) -> str:
     """The kind of a choice, from its matches between its bounds and its alignments."""
-    matches = _matches(reading, choice)
     weights, same_form = reading.match_weights[matches], reading.same_form[matches]
     return kind_of(
         words=len(matches),
@@ -313,15 +313,15 @@ def kind_of(words: int, total: float, in_order: float, same_form: float, shared:
 def _matches(reading: Reading, choice: Choice) -> NDArray[np.int64]:
     """The numbers of the matches of a choice's segments that lie between its bounds."""
     segments = reading.segments
-    bounds = list(zip(segments.begins.tolist(), segments.ends.tolist(), strict=True))
-    matches = np.concatenate([np.arange(*bounds[number]) for number in choice.segments])
+    matches = np.concatenate(
+        [np.arange(segments.begins[number], segments.ends[number]) for number in choice.segments]
+    )
     places = reading.matches.places[matches]
     return np.asarray(matches[(places >= choice.first) & (places <= choice.last)])
 
 
-def _carrying_words(reading: Reading, text: str, choice: Choice) -> tuple[str, ...]:
+def _carrying_words(reading: Reading, text: str, matches: NDArray[np.int64]) -> tuple[str, ...]:
     """The words as printed that weigh most, each once; where none weighs much, the heaviest."""
-    matches = _matches(reading, choice)
     places, weights = reading.matches.places[matches], reading.match_weights[matches]
     order = np.lexsort((places, -weights)).tolist()
     heavy = [number for number in order if weights[number] >= _HEAVY] or order[:1]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Singles
 from allusion_es.core.errors import UsageError
 from allusion_es.language.latin.analysis import Analysis
-from allusion_es.rerankers._shared.pairs import by_tfidf, equal_words
-from allusion_es.rerankers._shared.soft import (
-    Features,
-    SoftCosineOf,
+from allusion_es.rerankers._shared.soft_cosines import (
+    SoftCosineReranker,
+    WordFeatures,
 )
+from allusion_es.rerankers._shared.word_pairs import by_tfidf, equal_words
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking
@@ -46,7 +46,7 @@ def rank_all(
     collection: Collection,
     *,
     top: int = 100,
-    model: SoftCosineOf | None = None,
+    model: SoftCosineReranker | None = None,
 ) -> list[Ranking]:
     """The best passages for each query by soft cosine, of all passages, without a first stage.
 
@@ -111,11 +111,11 @@ class _Side:
     """
 
     words: Sequence[str]
-    features: Features
+    features: WordFeatures
     weights: "csr_array"
 
 
-def _side(texts: Candidates, collection: Collection, model: SoftCosineOf) -> _Side:
+def _side(texts: Candidates, collection: Collection, model: SoftCosineReranker) -> _Side:
     from scipy.sparse import csr_array
 
     weighted = by_tfidf(_NO_QUERY, texts, collection)
@@ -131,7 +131,7 @@ def _side(texts: Candidates, collection: Collection, model: SoftCosineOf) -> _Si
 
 
 def _similarity(
-    left: _Side, right: _Side, model: SoftCosineOf, threads: ThreadPoolExecutor
+    left: _Side, right: _Side, model: SoftCosineReranker, threads: ThreadPoolExecutor
 ) -> Singles:
     """S of all query words and all passage words, shape (query words, passage words)."""
     similarity = np.empty((len(left.words), len(right.words)), dtype=np.float32)

@@ -72,7 +72,7 @@ class Piece:
 
     def labels(self) -> NDArray[np.int64]:
         """For each segment 1 if it is right, 0 if wrong, -1 if nobody knows."""
-        texts, segments = self.reading.texts, self.reading.found.segments
+        texts, segments = self.reading.texts, self.reading.segments
         labels = np.full(len(segments), -1)
         for number in range(len(segments)):
             if not self.judged(int(segments.firsts[number]), int(segments.lasts[number])):

@@ -19,9 +19,9 @@ from allusion_es.core.errors import UsageError
 if TYPE_CHECKING:
     from allusion_es.evaluation.gold.link import GoldLink
     from allusion_es.language.citations.vectors import CitationVectors
-    from allusion_es.learning.learn import Teacher
+    from allusion_es.learning.learn import CitationLearner
     from allusion_es.learning.links import KnownLink
-    from allusion_es.learning.validation import Result
+    from allusion_es.learning.validation import GroupFigures
     from allusion_es.retrieval.index import CandidateIndex
 
 
@@ -57,7 +57,7 @@ def learn(
             "--anew", help="Learn from these links alone, not on top of what the index knows."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same links and seed: same vectors.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same links and seed give the same vectors.")] = 1,
     epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
     name: Name = "vulgate",
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
@@ -104,13 +104,13 @@ def _learn(
     anew: bool,
     format: TableFormat,
 ) -> None:
-    """Learn from gold links, print what that brings on other works, and install it with `yes`."""
+    """Read links, validate learning on them, print the figures, and install if told to."""
     from allusion_es.cli.output import print_rows
     from allusion_es.cli.progress import progress
-    from allusion_es.learning.about import figures
-    from allusion_es.learning.learn import Teacher
+    from allusion_es.learning.learn import CitationLearner
     from allusion_es.learning.links import check_enough, known_links, read_collection
     from allusion_es.learning.train import CitationTraining
+    from allusion_es.learning.validation import figure_rows
     from allusion_es.retrieval.pipeline import index_analyser
 
     training = CitationTraining(seed=seed, epochs=epochs)
@@ -120,9 +120,9 @@ def _learn(
     check_enough(links, missing, index.name)
     # By default learning goes on from the vectors that the index has.
     start = None if anew else index.citations
-    teacher = Teacher(index, collection, index.vectors, training, start, progress)
-    results = teacher.validate(links, folds) if folds else []
-    rows = figures(results)
+    learner = CitationLearner(index, collection, index.vectors, training, start, progress)
+    results = learner.validate(links, folds) if folds else []
+    rows = figure_rows(results)
     if rows:
         print_rows(rows, format, "On works not learned from (hundredths)")
     if folds and not rows:
@@ -136,7 +136,7 @@ def _learn(
             file=sys.stderr,
         )
     if yes:
-        _install(teacher, links, rows, index, server)
+        _install(learner, links, rows, index, server)
     else:
         print(
             f"{len(links)} links; nothing was changed: --yes builds index {index.name!r} with "
@@ -146,7 +146,7 @@ def _learn(
 
 
 def _read_links(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
-    """The links of all files, with ids of the index; prints which passages are left out."""
+    """The links of all files, with ids of the index; says on stderr what is left out."""
     from allusion_es.evaluation.gold.files import read_gold
     from allusion_es.evaluation.gold.ids import resolve_known
 
@@ -165,8 +165,8 @@ def _read_links(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
     return links
 
 
-def _advice(results: "list[Result]") -> list[str]:
-    """A line for each group of links that says whether learning helps or hurts it."""
+def _advice(results: "list[GroupFigures]") -> list[str]:
+    """Lines that say for each group of queries whether learning helps or hurts."""
     found = {(result.group, result.method): result.figures for result in results}
     lines = []
     for group in dict.fromkeys(result.group for result in results):
@@ -182,7 +182,7 @@ def _advice(results: "list[Result]") -> list[str]:
 
 
 def _install(
-    teacher: "Teacher",
+    learner: "CitationLearner",
     links: "list[KnownLink]",
     rows: list[dict[str, Any]],
     index: "CandidateIndex",
@@ -191,7 +191,7 @@ def _install(
     """Train on all links, and build the index with the vectors."""
     # What the index had before is kept by name, for --undo.
     more = {"figures": rows, "before": index.settings.citations}
-    vectors = teacher.install(links, library().models, more)
+    vectors = learner.install(links, library().models, more)
     _rebuild(index, server, vectors)
     print(
         f"index {index.name!r} now has citation vectors {vectors.name}, learned from "
@@ -203,7 +203,7 @@ def _install(
 def _rebuild(
     index: "CandidateIndex", server: ServerOptions, vectors: "CitationVectors | None"
 ) -> None:
-    """Build the index again with other citation vectors, in this process or on the server."""
+    """Build the index again with other citation vectors, in this process or on its server."""
     if server.url is None:
         library().give_citations(index.name, vectors)
         return
@@ -218,7 +218,7 @@ def _rebuild(
 
 
 def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
-    """Build the index again with the vectors that it had before it learned."""
+    """Give the index back the vectors that its own were learned on top of."""
     vectors = index.citations
     if vectors is None or "before" not in vectors.about:
         raise UsageError(f"index {index.name!r} has learned nothing that could be taken back")

@@ -1,4 +1,4 @@
-"""What a scan has done so far, in a file, so that one that was stopped goes on."""
+"""The journal of a scan: a file with the findings so far, so that a stopped scan can go on."""
 
 import hashlib
 import json
@@ -14,18 +14,19 @@ from allusion_es.corpora.source import SourceText
 from allusion_es.scanning.model import ScanOptions, calibration_hash
 
 SUFFIX = ".scan"
-"""How the names of journals end."""
+"""Suffix of the names of journals."""
 
 _PARTS = ("core", "language", "retrieval", "es", "corpora", "scanning")
+"""Packages on whose code findings depend: after a change of one no journal is gone on from."""
 
 
 def scan_key(source: SourceText, options: ScanOptions, fingerprint: str) -> str:
-    """Another one for everything that could change the findings.
+    """A hash of everything that could change the findings of a text.
 
     Args:
         source: The text.
-        options: What is looked for.
-        fingerprint: That of the index.
+        options: The options of the scan.
+        fingerprint: The fingerprint of the index.
     """
     search_filter = options.search_filter
     chosen = [
@@ -38,15 +39,15 @@ def scan_key(source: SourceText, options: ScanOptions, fingerprint: str) -> str:
 
 
 class Journal:
-    """The findings of the blocks of a text that are done, a line each.
+    """A file of the blocks of a text that are done, one JSON line each with its findings.
 
     Args:
-        path: Where; the first line says what for.
-        key: What for; see `scan_key`.
-        resume: Keep what the file has for the same; otherwise it is begun anew.
+        path: The file; its first line has the key.
+        key: The hash of the scan that it belongs to, from `scan_key`.
+        resume: Keep the findings that the file has for the same key; otherwise it is begun anew.
 
     Attributes:
-        path: Where.
+        path: As given.
         done: The findings of each block that is done, by its number.
 
     Raises:
@@ -59,13 +60,14 @@ class Journal:
         size = self._read(key) if resume else 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # What is sound stays where it is: a scan may be stopped again at any moment.
+            # Sound lines stay in place, not copied: a scan may be stopped again at any moment.
+            # Unbuffered, so that a block that was added is in the file even if this is killed.
             self._file = path.open("r+b" if size else "wb", buffering=0)
             if size:
                 self._file.truncate(size)
                 self._file.seek(size)
         except OSError as error:
-            raise _unwritten(path, error) from error
+            raise _write_error(path, error) from error
         if not size:
             self._write({"key": key})
 
@@ -83,16 +85,20 @@ class Journal:
         self._file.close()
 
     def _write(self, record: dict[str, object]) -> None:
+        """Append a line; an unbuffered file may take only part of it at once."""
         data = memoryview(_line(record))
         try:
             while data:
                 data = data[self._file.write(data) :]
         except OSError as error:
             self.close()
-            raise _unwritten(self.path, error) from error
+            raise _write_error(self.path, error) from error
 
     def _read(self, key: str) -> int:
-        """Take over what was kept for this key; gives the bytes up to where writing was cut off."""
+        """Read the blocks that were kept for this key; returns the size of the sound lines.
+
+        The last line may be cut off, where the scan was killed while it wrote.
+        """
         try:
             lines = self.path.read_bytes().splitlines(keepends=True)
         except OSError:
@@ -119,12 +125,16 @@ def _line(record: dict[str, object]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
-def _unwritten(path: Path, error: OSError) -> StorageError:
+def _write_error(path: Path, error: OSError) -> StorageError:
     return StorageError(f"{path}: cannot be written ({error.strerror or error})")
 
 
 def _finding(record: dict[str, Any]) -> Finding:
-    """The finding of a record; raises `ValueError`, `KeyError` or `TypeError` if it is none."""
+    """The finding of a journal line.
+
+    Raises:
+        ValueError, KeyError, TypeError: The record is no finding.
+    """
     others = tuple(
         Alternative(**_checked({**other, "passages": tuple(other["passages"])}))
         for other in record["alternatives"]
@@ -133,7 +143,7 @@ def _finding(record: dict[str, Any]) -> Finding:
     return Finding(**_checked({**record, **parts, "alternatives": others}))
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
+_TYPES: dict[str, tuple[type, ...]] = {
     "start": (int,),
     "end": (int,),
     "text": (str,),
@@ -146,15 +156,17 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "alternatives": (tuple,),
     "calibrated": (bool,),
 }
+"""The types of a finding's values in JSON; `type() in` and not `isinstance`, as bool is an int."""
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
-    """The values, if they are what findings have."""
+    """The values, if their types are those of a finding and all text can be encoded."""
     for name, value in values.items():
-        if type(value) not in _KINDS[name]:
+        if type(value) not in _TYPES[name]:
             raise TypeError(name)
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(name)
     texts = (value for value in values.values() if isinstance(value, str))
+    # A lone surrogate, which JSON can hold, would fail later, when the finding is written.
     "".join((*texts, *values["passages"], *values.get("words", ()))).encode()
     return values

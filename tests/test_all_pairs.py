@@ -9,7 +9,7 @@ import pytest
 
 from allusion_es.core.errors import UsageError
 from allusion_es.local.index import LocalIndex
-from allusion_es.rerankers._shared.soft import SoftCosineOf
+from allusion_es.rerankers._shared.soft_cosines import SoftCosineReranker
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.soft_cosine_random import SoftCosineRandom
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
@@ -23,7 +23,7 @@ from all_pairs import rank_all
 
 
 def one_by_one(
-    query: str, passages: Candidates, collection: Collection, model: SoftCosineOf, top: int
+    query: str, passages: Candidates, collection: Collection, model: SoftCosineReranker, top: int
 ) -> Ranking:
     scores = model.score(trial_query(query), passages, collection)
     order = np.lexsort((np.array(passages.ranking.ids), -scores))[:top]
@@ -33,7 +33,7 @@ def one_by_one(
 
 @pytest.mark.parametrize("model", [SoftCosine(), SoftCosine(2), SoftCosineRandom()])
 def test_the_vulgate_gives_what_the_reranker_gives(
-    model: SoftCosineOf, vulgate_index: LocalIndex, vulgate_passages: tuple[object, ...]
+    model: SoftCosineReranker, vulgate_index: LocalIndex, vulgate_passages: tuple[object, ...]
 ) -> None:
     ids = [passage.id for passage in vulgate_passages]  # type: ignore[attr-defined]
     chosen = tuple(ids[::5] if isinstance(model, SoftCosine) else ids[::40])

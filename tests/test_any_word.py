@@ -211,7 +211,7 @@ def test_every_feature_of_a_scan_is_finite(words: list[str], data: st.DataObject
     if not analysis.tokens:
         return
     reading = read(index, analysis, SearchFilter(), citations, fast=fast)
-    assert reading.features.shape == (len(reading.found.segments), len(NAMES))
+    assert reading.features.shape == (len(reading.segments), len(NAMES))
     assert np.isfinite(reading.features).all()
     assert np.isfinite(reading.weights).all()
     for model in MODELS:

@@ -17,19 +17,19 @@ from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.citations.vectors import save_citation_vectors as save
 from allusion_es.language.citations.word_parts import WordParts, gram_keys, lemma_key, token_key
 from allusion_es.language.latin.analysis import Analyser
-from allusion_es.learning.contrast import Adam, Batch, Parameters, gradient
 from allusion_es.learning.links import check_enough, known_links
-from allusion_es.learning.texts import (
+from allusion_es.learning.optimisation import Adam, Batch, Parameters, gradient
+from allusion_es.learning.sampling import hard_negatives
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.learning.validation import without_leaks
+from allusion_es.learning.word_matrices import (
     Lemmas,
     WordNumbering,
     count_matrix,
-    hard_negatives,
     lemma_idf,
     part_matrix,
     root_matrix,
 )
-from allusion_es.learning.train import CitationTraining, train
-from allusion_es.learning.validation import without_leaks
 from allusion_es.retrieval.types import Query
 
 SMALL = CitationTraining(dimension=16, batch=32, epochs=3)

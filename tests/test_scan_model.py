@@ -185,7 +185,7 @@ def reading(psalms: LocalIndex) -> Reading:
 
 
 def test_what_competes_is_an_alternative(reading: Reading) -> None:
-    ids, segments = reading.texts.ids, reading.found.segments
+    ids, segments = reading.texts.ids, reading.segments
     names = [ids[number] for number in segments.passages.tolist()]
     odds = np.array([{"Ps.33.9": 2.0, "Ps.39.2": 1.0}.get(name, 0.5) for name in names])
     found = choose(reading, odds, 1 / (1 + np.exp(-odds)), 0.5)
@@ -198,7 +198,7 @@ def test_what_competes_is_an_alternative(reading: Reading) -> None:
 
 @given(st.data())
 def test_choices_keep_their_promises(reading: Reading, data: st.DataObject) -> None:
-    size = len(reading.found.segments)
+    size = len(reading.segments)
     assert size >= 2
     values = data.draw(st.lists(st.floats(0.001, 0.999), min_size=size, max_size=size))
     probabilities = np.array(values)

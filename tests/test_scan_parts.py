@@ -13,11 +13,18 @@ from allusion_es.rerankers.trial import trial
 from allusion_es.retrieval.coded_texts import code_texts
 from allusion_es.retrieval.types import SearchFilter
 from allusion_es.retrieval.weighting import idf
+from allusion_es.scanning.alignment import align
 from allusion_es.scanning.choosing import kind_of
-from allusion_es.scanning.evidence import CandidateTexts, align, damped
 from allusion_es.scanning.features import NAMES, best_rival, equal_forms, rivalry
 from allusion_es.scanning.reading import LEAST, read, windows
-from allusion_es.scanning.segments import Matches, Segments, find_matches, find_segments
+from allusion_es.scanning.segments import (
+    CandidateTexts,
+    Matches,
+    Segments,
+    find_matches,
+    find_segments,
+    match_weights,
+)
 
 WORDS = ("lux", "nox", "dies", "rex", "ius", "et", "mare", "terra")
 
@@ -191,9 +198,9 @@ def test_a_word_said_again_counts_a_tenth_where_the_passage_has_it_once() -> Non
     texts = CandidateTexts(("a", "b"), coded, coded, np.array([2.0, 3.0]))
     found = find_matches(lemmas, coded)
     assert found.places.tolist() == [0, 2, 33, 0, 2, 33]
-    assert damped(found, texts).tolist() == pytest.approx([2.0, 0.2, 2.0, 2.0, 2.0, 2.0])
+    assert match_weights(found, texts).tolist() == pytest.approx([2.0, 0.2, 2.0, 2.0, 2.0, 2.0])
     half = Matches(found.passages, found.places, found.codes, found.likeness * 0.5)
-    assert damped(half, texts).tolist() == pytest.approx([1.0, 0.1, 1.0, 1.0, 1.0, 1.0])
+    assert match_weights(half, texts).tolist() == pytest.approx([1.0, 0.1, 1.0, 1.0, 1.0, 1.0])
 
 
 @given(st.integers(0, 200), st.integers(1, 30), st.integers(1, 30))
@@ -233,7 +240,7 @@ def index() -> LocalIndex:
 def test_features_are_finite_and_in_range(index: LocalIndex, fast: bool, text: list[str]) -> None:
     analysis = Analyser().analyse(" ".join(text))
     reading = read(index, analysis, SearchFilter(), None, fast=fast)
-    found = reading.found
+    found = reading
     assert reading.features.shape == (len(found.segments), len(NAMES))
     assert np.isfinite(reading.features).all()
     assert np.isfinite(reading.weights).all()

@@ -1,1 +1,1 @@
-"""Code that several rerankers share."""
+"""Helpers that several rerankers share: base classes, word vectors, transport, features."""

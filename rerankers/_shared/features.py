@@ -1,4 +1,4 @@
-"""What is known of a candidate, as numbers: scores, ranks, shared words, neighbours."""
+"""Features of candidates for a learned ranker: scores, ranks, shared words, neighbours."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -32,26 +32,31 @@ from allusion_es.retrieval.types import (
 from allusion_es.retrieval.weighting import idf
 
 RANK_OFFSET = 10
-"""A rank r counts as `RANK_OFFSET / (RANK_OFFSET + r)`."""
+"""A rank r counts as `RANK_OFFSET / (RANK_OFFSET + r)`, so that the first ten differ most."""
 
 CITATIONS = ("citations", "citations-context")
 """Scores that only an index with citation vectors gives."""
 
 _WITH_NEIGHBOURS = ("bm25-lemma", "local-alignment-lemma", "citations-context")
-_WITH_LENGTH = ("bm25-lemma", "soft-cosine", "citations-context")
-_WHOLE_RUN = 100.0
-"""A gap that costs more than any word is worth: only unbroken runs are left."""
+"""Scores of which the verses before and after give a feature: an allusion may run over both."""
 
-Both = dict[Field, Candidates]
+_WITH_LENGTH = ("bm25-lemma", "soft-cosine", "citations-context")
+"""Scores that are also weighed by the query's length: how far to trust them depends on it."""
+
+_UNBROKEN = 100.0
+"""A gap price above the weight of any word, which leaves only unbroken runs."""
+
+ByField = dict[Field, Candidates]
+"""The same candidates with their tokens and with their lemmas."""
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
-    """Numbers for each of n candidates.
+class CandidateFeatures:
+    """The features of n candidates.
 
     Attributes:
-        names: Of the features.
-        values: Finite, shape (n, len(names)).
+        names: Names of the features.
+        values: Their values, finite, shape (n, len(names)).
     """
 
     names: tuple[str, ...]
@@ -65,11 +70,11 @@ class FeatureMaker:
     among the candidates, and as a damped reciprocal rank among them.
 
     Args:
-        parts: Which scores features are made of, see `feature_part`; others are left out, and
-            with `None` all are there.
+        parts: The scores to make features of, by the names that `feature_part` gives; None for
+            all.
 
     Attributes:
-        scorers: The rerankers that give these scores, and which words they compare.
+        scorers: The rerankers that give these scores, with the field whose words they compare.
     """
 
     def __init__(self, parts: Iterable[str] | None = None) -> None:
@@ -81,9 +86,9 @@ class FeatureMaker:
             "tesserae": ("lemma", Tesserae(query_side="collection")),
             "local-alignment-lemma": ("lemma", LocalAlignment()),
             "local-alignment-token": ("token", LocalAlignment()),
-            "run": ("token", LocalAlignment(gap=_WHOLE_RUN)),
+            "run": ("token", LocalAlignment(gap=_UNBROKEN)),
             "spelling": ("token", Spelling()),
-            "window": ("lemma", _Window()),
+            "window": ("lemma", _WindowBm25()),
             "citations": ("lemma", CitationCosine(context=0.0)),
             "citations-context": ("lemma", CitationCosine()),
         }
@@ -92,8 +97,8 @@ class FeatureMaker:
 
     def features(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> Features:
-        """The features of candidates that are all of a query's candidates."""
+    ) -> CandidateFeatures:
+        """The features of all candidates of a query; all, since their ranks are features too."""
         both = in_both_fields(candidates, collection)
         scores = self._scores(query, both, collection)
         named: dict[str, Floats] = {}
@@ -106,7 +111,7 @@ class FeatureMaker:
         named |= _shared(query, both["lemma"], collection)
         ids = candidates.ranking.ids
         short = 1 / np.sqrt(max(len(query.words("lemma")), 1))
-        before, after = _next_to(ids)
+        before, after = _neighbours(ids)
         for name in scores:
             if name in _WITH_NEIGHBOURS:
                 values = np.append(named[f"{name}/best"], 0.0)
@@ -115,17 +120,20 @@ class FeatureMaker:
                 named[f"{name}/short"] = short * named[f"{name}/best"]
         if "citations-context" in scores and "bm25-lemma" in scores:
             named["both"] = named["bm25-lemma/best"] * named["citations-context/best"]
-        return Features(tuple(named), np.stack(list(named.values()), axis=1))
+        return CandidateFeatures(tuple(named), np.stack(list(named.values()), axis=1))
 
     def _scores(
-        self, query: AnalysedQuery, both: Both, collection: Collection
+        self, query: AnalysedQuery, both: ByField, collection: Collection
     ) -> dict[str, Floats]:
+        """Each score by name; those of citation vectors only where the index has them."""
         found = {}
         for name, (field, scorer) in self.scorers.items():
             if name not in CITATIONS:
                 found[name] = scorer.score(query, both[field], collection)
         if "tesserae" in found:
             values = found["tesserae"]
+            # Tesserae is a logarithm; its power is 0 where it is undefined, and bounded, so that
+            # it cannot overflow.
             found["tesserae"] = np.where(values == UNDEFINED, 0.0, np.exp(np.minimum(values, 20.0)))
         vectors = collection.citations
         if vectors is not None and not self.scorers.keys().isdisjoint(CITATIONS):
@@ -136,25 +144,25 @@ class FeatureMaker:
         return found
 
 
-class _Window:
+class _WindowBm25:
     """BM25 of the words around the query, without its own."""
 
     def __init__(self) -> None:
         self._bm25 = Bm25()
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
-        return self._bm25.score(_around(query), candidates, collection)
+        """The score of each candidate, shape (len(candidates),)."""
+        return self._bm25.score(_window_query(query), candidates, collection)
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> Sequence[Explanation]:
-        """See `Reranker.explain`."""
-        return self._bm25.explain(_around(query), candidates, collection)
+        """For each candidate, what each pair of words adds to its score."""
+        return self._bm25.explain(_window_query(query), candidates, collection)
 
 
-def in_both_fields(candidates: Candidates, collection: Collection) -> Both:
-    """The same candidates with their tokens and with their lemmas."""
+def in_both_fields(candidates: Candidates, collection: Collection) -> ByField:
+    """The candidates with their tokens and with their lemmas."""
     ranking = candidates.ranking
     return {
         field: candidates
@@ -165,7 +173,7 @@ def in_both_fields(candidates: Candidates, collection: Collection) -> Both:
 
 
 def feature_part(name: str) -> str:
-    """Which score a feature is made of; the name itself where it is none.
+    """The score that a feature is made of; the name itself where it is none.
 
     Example:
         >>> feature_part("run/rank"), feature_part("length")
@@ -174,7 +182,8 @@ def feature_part(name: str) -> str:
     return name.partition("/")[0]
 
 
-def _around(query: AnalysedQuery) -> AnalysedQuery:
+def _window_query(query: AnalysedQuery) -> AnalysedQuery:
+    """A query of the words around the query, without its own; empty where it has none around."""
     window = (
         list(zip(query.window.tokens, query.window.lemmas, strict=True)) if query.window else []
     )
@@ -185,8 +194,8 @@ def _around(query: AnalysedQuery) -> AnalysedQuery:
     return AnalysedQuery(query.query, Analysis(tokens, lemmas, ((0, 0),) * len(tokens)))
 
 
-def _vectors(both: Both, vectors: CitationVectors) -> Floats:
-    """What `CitationVectors.text_vectors` gives for the candidates, in less time."""
+def _vectors(both: ByField, vectors: CitationVectors) -> Floats:
+    """`CitationVectors.text_vectors` of the candidates, computed from their codes in less time."""
     from scipy.sparse import csr_array  # takes longer to import than a few words to compare
 
     tokens, lemmas = both["token"].texts, both["lemma"].texts
@@ -214,8 +223,12 @@ def _damped_ranks(values: Floats) -> Floats:
     return RANK_OFFSET / (RANK_OFFSET + 1.0 + better)
 
 
-def _next_to(ids: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the passages before and after each are, whose ids end in `.NUMBER`; -1 if nowhere."""
+def _neighbours(ids: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The candidates before and after each one in its chapter, by ids that end in `.NUMBER`.
+
+    Returns:
+        Their numbers, -1 where there are none, shape (len(ids),) both.
+    """
     places = {identifier: place for place, identifier in enumerate(ids)}
     near = np.full((2, len(ids)), -1)
     for place, identifier in enumerate(ids):
@@ -230,7 +243,7 @@ def _next_to(ids: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _shared(
     query: AnalysedQuery, candidates: Candidates, collection: Collection
 ) -> dict[str, Floats]:
-    """How much of query and passage is shared, by the weight of words, and lengths."""
+    """Features of shared words, by weight and number, and of lengths."""
     texts, asked = candidates.texts, set(query.words("lemma"))
     known = collection.statistics("lemma", texts.words)
     weights = idf(known.df, known.passages)

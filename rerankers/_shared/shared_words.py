@@ -52,15 +52,16 @@ def shared_types(query: Sequence[str], texts: CodedTexts) -> SharedTypes:
 def query_distances(shared: SharedTypes, frequencies: Floats, query: Sequence[str]) -> Integers:
     """Distance of the two rarest shared words in the query, for each text, shape (size,).
 
+    Ties and repeated words are settled as in `text_distances`.
+
     Args:
         shared: The shared types.
         frequencies: Of each of them on the query's side, shape (n,).
         query: The query's words in order.
-
-    See `text_distances` for ties and repetitions.
     """
     numbers = {word: number for number, word in enumerate(shared.query_words)}
     tokens = np.array([numbers[word] for word in query], dtype=np.int64)
+    # The places of each shared type in the query, listed again for each text that shares it.
     by_type = np.argsort(tokens, kind="stable")
     starts = np.searchsorted(tokens[by_type], shared.types)
     repeats = shared.query_counts.astype(np.int64)
@@ -86,18 +87,20 @@ def text_distances(shared: SharedTypes, frequencies: Floats, texts: CodedTexts) 
     width = max(len(shared.query_words), 1)
     types = _rows(shared.query_words, texts)[texts.codes]
     owners = np.repeat(np.arange(len(texts)), np.diff(texts.offsets))
+    # For each occurrence in a text, the entry of its text and type in `shared`; occurrences in
+    # texts that share fewer than two types have none.
     keys = shared.texts * width + shared.types
     order = np.argsort(keys)
     places = np.flatnonzero(types >= 0)
-    asked = owners[places] * width + types[places]
-    found = np.searchsorted(keys, asked, sorter=order)
-    there = found < len(keys)
-    there[there] = keys[order[found[there]]] == asked[there]
-    return _distances(shared, frequencies, order[found[there]], places[there])
+    wanted = owners[places] * width + types[places]
+    found = np.searchsorted(keys, wanted, sorter=order)
+    is_shared = found < len(keys)
+    is_shared[is_shared] = keys[order[found[is_shared]]] == wanted[is_shared]
+    return _distances(shared, frequencies, order[found[is_shared]], places[is_shared])
 
 
 def _rows(words: list[str], texts: CodedTexts) -> Integers:
-    """For each word of `texts` its position in `words`, or -1."""
+    """The position in `words` of each word of `texts`, or -1; shape (len(texts.words),)."""
     rows = np.full(len(texts.words), -1, dtype=np.int64)
     numbers, places = texts.find(words)
     rows[places] = numbers
@@ -110,7 +113,7 @@ def _distances(
     """`text_distances` from the occurrences of shared types, by text, then by place."""
     least, second = _two_lowest(shared, frequencies)
     kept = frequencies[entries] <= second[shared.texts[entries]]
-    entries, places = entries[kept], places[kept]
+    entries, places = entries[kept], places[kept]  # of the rarest words alone
     texts = shared.texts[entries]
     # One word is rarest: it pairs with any of the second frequency, and those do not pair among
     # themselves. Or several are equally rare: any two different ones of them pair.

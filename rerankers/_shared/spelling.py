@@ -1,4 +1,4 @@
-"""Words matched by their letters, so that other endings and spellings count."""
+"""Spelling similarity: words matched by their letters, so that endings and spellings may differ."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,21 +10,19 @@ from allusion_es.core.arrays import Floats
 from allusion_es.language.citations.word_parts import gram_keys
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import (
-    AnalysedQuery,
-)
+from allusion_es.retrieval.types import AnalysedQuery
 from allusion_es.retrieval.weighting import idf
 
-_REMEMBERED = 100_000
-"""Words whose grams are kept."""
+_CACHE_SIZE = 100_000
+"""Words whose grams are kept; then the cache is emptied."""
 
 
 class Spelling:
-    """Weight of the query's words, each as far as its best match in the passage is like it.
+    """Weight of the query's words, each times the likeness of its best match in the passage.
 
     `sum over distinct words i of the query of idf_i max_j C_ij²`, C the cosine of the sets of
-    sequences of 3 to 5 letters of two words in one spelling (`language.citations.word_parts.grams`); 0
-    where that leaves nothing of a word, as of `h`.
+    sequences of 3 to 5 letters of two words in one spelling, as
+    `language.citations.word_parts.grams` gives them; 0 where a word has none, as `h`.
     """
 
     def __init__(self) -> None:
@@ -32,12 +30,12 @@ class Spelling:
         self._numbers: dict[int, int] = {}
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
-        asked, likeness = self._weighted(query, candidates, collection)
+        """The score of each candidate, shape (len(candidates),)."""
+        words, likeness = self._weighted(query, candidates, collection)
         scores = np.zeros(len(candidates))
         texts = candidates.texts
         filled = np.flatnonzero(np.diff(texts.offsets))
-        if len(filled) and asked:
+        if len(filled) and words:
             each = likeness[:, texts.codes]
             best = np.maximum.reduceat(each, texts.offsets[filled], axis=1)
             scores[filled] = best.sum(axis=0)
@@ -46,16 +44,18 @@ class Spelling:
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`: each word of the query with its best match."""
-        asked, likeness = self._weighted(query, candidates, collection)
+        """For each candidate, each word of the query with its best match."""
+        words, likeness = self._weighted(query, candidates, collection)
         texts = candidates.texts
         reasons: list[Explanation] = []
         for number in range(len(candidates)):
             codes = texts.codes[texts.offsets[number] : texts.offsets[number + 1]]
             parts: Parts = {}
             if len(codes):
-                mine = likeness[:, codes]
-                for word, place, row in zip(asked, mine.argmax(axis=1).tolist(), mine, strict=True):
+                likeness_here = likeness[:, codes]
+                for word, place, row in zip(
+                    words, likeness_here.argmax(axis=1).tolist(), likeness_here, strict=True
+                ):
                     if row[place] > 0:
                         parts[word, texts.words[codes[place]]] = float(row[place])
             reasons.append(as_contributions(parts))
@@ -76,19 +76,22 @@ class Spelling:
 
         From 0 to 1; 0 for words without grams.
         """
-        if len(self._grams) > _REMEMBERED:
+        if len(self._grams) > _CACHE_SIZE:
             self._grams.clear()
             self._numbers.clear()
-        mine, others = self._keys(asked), self._keys(found)
+        asked_keys, found_keys = self._keys(asked), self._keys(found)
         sizes = [
-            np.array([len(keys) for keys in side], dtype=np.float64) for side in (mine, others)
+            np.array([len(keys) for keys in side], dtype=np.float64)
+            for side in (asked_keys, found_keys)
         ]
         if not len(asked) or not len(found):
             return np.zeros((len(asked), len(found)))
         wanted = np.full(len(self._numbers), -1)
-        grams = np.unique(np.concatenate(mine))
+        grams = np.unique(np.concatenate(asked_keys))
         wanted[grams] = np.arange(len(grams))
-        common = (_table(mine, wanted, len(grams)) @ _table(others, wanted, len(grams)).T).toarray()
+        common = (
+            _table(asked_keys, wanted, len(grams)) @ _table(found_keys, wanted, len(grams)).T
+        ).toarray()
         # A word may be spelled as nothing (`h`) and so have no grams: then it is like no other.
         products: Floats = sizes[0][:, None] * sizes[1]
         result: Floats = np.zeros(products.shape)
@@ -96,6 +99,7 @@ class Spelling:
         return result
 
     def _keys(self, words: Sequence[str]) -> list[NDArray[np.int64]]:
+        """The numbers of the grams of each word."""
         numbers = self._numbers
         for word in words:
             if word not in self._grams:
@@ -105,12 +109,12 @@ class Spelling:
 
 
 def _table(words: Sequence[NDArray[np.int64]], wanted: NDArray[np.int64], columns: int) -> Any:  # noqa: ANN401 - scipy has no types
-    """Which word has which of the wanted grams, a sparse matrix of shape (words, columns).
+    """Ones where a word has a wanted gram, a sparse matrix of shape (words, columns).
 
     Args:
         words: The grams of each word.
         wanted: The column of each gram, or -1.
-        columns: How many columns there are.
+        columns: Number of columns.
     """
     from scipy.sparse import csr_array  # takes longer to import than a few words to compare
 

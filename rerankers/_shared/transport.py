@@ -8,14 +8,21 @@ from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import AllusionError
 
 Solve = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
-"""From two histograms that sum to 1, shapes (n,) and (m,), and the cost of moving from each bin
-of the one to each of the other, shape (n, m), C-contiguous, to the cost of the cheapest flow, and
-the flow, shape (n, m)."""
+"""A solver of one transport problem.
+
+It takes two histograms that sum to 1, shapes (n,) and (m,), and the cost of moving from each bin of
+the one to each of the other, shape (n, m), C-contiguous; it returns the cost of the cheapest flow,
+and the flow, shape (n, m).
+"""
 
 SOLVERS = ("pot", "pyemd")
+"""Names of the solvers, for `load_solver`."""
 
 _STEPS = 10_000_000
+"""Iterations of the network simplex at most, far more than histograms of verses need."""
+
 _OPTIMAL = 1
+"""The state that POT returns for a problem that it solved."""
 
 
 def load_solver(name: str) -> Solve:
@@ -38,6 +45,8 @@ def load_solver(name: str) -> Solve:
 
 
 def _network_simplex(emd_c: Callable[..., tuple[Floats, float, Floats, Floats, int]]) -> Solve:
+    """The solver that calls POT's compiled function, and `ot.emd` where that finds no optimum."""
+
     def solve(left: Floats, right: Floats, cost: Floats) -> tuple[float, Floats]:
         flow, total, _, _, state = emd_c(left, right, cost, _STEPS, 1)
         return (total, flow) if state == _OPTIMAL else _ot(left, right, cost)
@@ -46,6 +55,7 @@ def _network_simplex(emd_c: Callable[..., tuple[Floats, float, Floats, Floats, i
 
 
 def _ot(left: Floats, right: Floats, cost: Floats) -> tuple[float, Floats]:
+    """The solution of `ot.emd`, which is slower but checks its input and says why it fails."""
     import ot
 
     flow, log = ot.emd(left, right, cost, numItermax=_STEPS, log=True)
@@ -55,6 +65,7 @@ def _ot(left: Floats, right: Floats, cost: Floats) -> tuple[float, Floats]:
 
 
 def _pyemd(left: Floats, right: Floats, cost: Floats) -> tuple[float, Floats]:
+    """The solution of pyemd."""
     from pyemd import emd_with_flow
 
     # pyemd takes one set of bins and a square cost, so the two histograms stand side by side.

@@ -18,8 +18,6 @@ from allusion_es.retrieval.types import (
 )
 from allusion_es.retrieval.weighting import idf
 
-# A score divided among word pairs in the proportion of another score's parts.
-
 
 def shares(explanation: Explanation, score: float, otherwise: tuple[str, str]) -> Parts:
     """`score` divided among the pairs of `explanation`; the parts sum to it.
@@ -78,7 +76,7 @@ class PairSums:
         return np.divide(sums, self.divisors, out=np.zeros(len(sums)), where=self.divisors > 0)
 
     def explanation(self, number: int) -> tuple[Contribution, ...]:
-        """What each pair adds to one candidate's score; pairs that add nothing are left out."""
+        """Each pair's addend in one candidate's score; pairs that add nothing are left out."""
         first, last = np.searchsorted(self.entries.texts, [number, number + 1])
         codes = self.entries.codes[first:last]
         found = [self.words[code] for code in codes.tolist()]
@@ -112,17 +110,17 @@ class PairReranker(ABC):
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
-        """The sums behind the scores of `candidates`."""
+        """The sums over pairs of words that give the scores of `candidates`."""
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
+        """The score of each candidate, shape (len(candidates),)."""
         chosen, numbers = self._chosen(candidates)
         return self.sums(query, chosen, collection).scores()[numbers]
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[tuple[Contribution, ...]]:
-        """See `Reranker.explain`; pairs that add nothing are left out."""
+        """For each candidate, each pair's addend; pairs that add nothing are left out."""
         chosen, numbers = self._chosen(candidates)
         sums = self.sums(query, chosen, collection)
         return [sums.explanation(number) for number in numbers.tolist()]
@@ -134,7 +132,7 @@ class PairReranker(ABC):
 def equal_words(
     asked: Sequence[str], found: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where distinct words `asked` are among distinct words `found`: rows and columns."""
+    """Positions of equal words in two lists of distinct words: in `asked`, and in `found`."""
     rows = {word: row for row, word in enumerate(asked)}
     pairs = [(rows[word], column) for column, word in enumerate(found) if word in rows]
     both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -142,7 +140,7 @@ def equal_words(
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class WeightedWords:
     """Distinct words of a query and its candidates, with a weight for each occurrence.
 
     Attributes:
@@ -165,20 +163,20 @@ class Weighted:
         return np.sqrt(square * self.entries.sums(self.weights**2))
 
 
-def by_counts(query: AnalysedQuery, candidates: Candidates) -> Weighted:
+def by_counts(query: AnalysedQuery, candidates: Candidates) -> WeightedWords:
     """Words weighted by how often they occur in their text."""
     counts = Counter(query.words(candidates.field))
     entries = candidates.texts.counts
     tf = np.array(list(counts.values()), dtype=np.float64)
-    return Weighted(list(counts), tf, candidates.texts.words, entries, entries.counts)
+    return WeightedWords(list(counts), tf, candidates.texts.words, entries, entries.counts)
 
 
-def by_tfidf(query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Weighted:
+def by_tfidf(query: AnalysedQuery, candidates: Candidates, collection: Collection) -> WeightedWords:
     """Words weighted by term frequency times the paper's idf (section 5.1)."""
     plain = by_counts(query, candidates)
     asked = collection.statistics(candidates.field, plain.query_words)
     found = collection.statistics(candidates.field, plain.words)
-    return Weighted(
+    return WeightedWords(
         plain.query_words,
         plain.query_weights * idf(asked.df, asked.passages),
         plain.words,

@@ -1,16 +1,34 @@
-"""What speaks for each stretch of a text alluding to a passage, as numbers."""
+"""Local alignment of segments with their passages: which words stand in the same order."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats, Integers, Singles
+from allusion_es.core.arrays import Integers, Singles
 from allusion_es.language.latin.analysis import Analysis
-from allusion_es.retrieval.coded_texts import CodedTexts
-from allusion_es.scanning.segments import Matches, Segments
+from allusion_es.scanning.segments import CandidateTexts, Segments
 
-# Aligning many stretches of a text with passages at once: what stands in the same order.
+PRICE = 1.0
+"""Price of each word that is skipped between two matches, in units of idf.
+
+A segment pays it for words between its matches, an alignment for words that it skips on either
+side. Higher prices give shorter segments; the models of `scan.json` were fitted with this one.
+"""
+
+AROUND = 3
+"""Words before and after a segment that its alignment may take in."""
+
+_LONGEST = 60
+"""Words of a segment that are aligned at most; memory grows with it times `_LONGEST_PASSAGE`."""
+
+_LONGEST_PASSAGE = 90
+"""Words of a passage that are aligned at most; nearly all verses have fewer."""
+
+_SAME_LEMMA = np.float32(0.8)
+"""Share of a word's weight that another form of the same lemma brings."""
+
+_TOGETHER = 256
+"""Segments that are aligned at once, so that memory stays bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +37,7 @@ class Alignments:
 
     Attributes:
         scores: Weight of the aligned words, less the price of those skipped.
-        firsts: The first aligned word of the stretch, counted from its start.
+        firsts: The first aligned word of the stretch.
         lasts: The last one; before `firsts` where nothing is aligned.
     """
 
@@ -35,9 +53,9 @@ def align(gains: Singles, price: float) -> Alignments:
     the best alignment ends at the largest H, the first of equals. Source: Smith and Waterman 1981.
 
     Args:
-        gains: g, what it brings to align word i of the stretch with word j of the passage;
+        gains: g, the gain of aligning word i of the stretch with word j of the passage;
             negative where they differ and behind their ends; shape (n, stretch, passage).
-        price: What it costs to skip a word, above 0.
+        price: The price of skipping a word, above 0.
 
     Example:
         >>> gains = np.array([[[-1, -1], [2, -1], [-1, -1], [-1, 3]]], dtype=np.float32)
@@ -75,79 +93,30 @@ def align(gains: Singles, price: float) -> Alignments:
     return Alignments(best, firsts, lasts)
 
 
-PRICE = 1.0
-"""What each word costs that stands between two matches, in units of idf."""
+def align_segments(analysis: Analysis, texts: CandidateTexts, segments: Segments) -> Alignments:
+    """The best alignment of each segment with its passage, in words of the text.
 
-AROUND = 3
-"""Words before and after a segment that its alignment may take in."""
-
-_LONGEST = 60
-_LONGEST_PASSAGE = 90
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateTexts:
-    """Passages that may be alluded to, and the weights of words.
-
-    Attributes:
-        ids: Their ids.
-        tokens: Their tokens.
-        lemmas: Their lemmas.
-        weights: idf of each of `lemmas.words`, shape (words,).
+    Equal forms gain the word's idf, other forms of the same lemma 80% of it; all else costs
+    `PRICE`.
     """
-
-    ids: tuple[str, ...]
-    tokens: CodedTexts
-    lemmas: CodedTexts
-    weights: Floats
-
-
-def damped(matches: Matches, texts: CandidateTexts, gap: int = 25, share: float = 0.1) -> Floats:
-    """What each match is worth: the idf of the passage's word by how alike the words are.
-
-    A word that the text has again within `gap` words, and the passage only once, counts a tenth:
-    else a text that turns a word over and over alludes to every passage that has it.
-    """
-    counts = texts.lemmas.counts
-    width = max(len(texts.lemmas.words), 1)
-    keys = counts.texts * width + counts.codes
-    mine = matches.passages * width + matches.codes
-    once = counts.counts[np.searchsorted(keys, mine)] < 2
-    order = np.lexsort((matches.places, mine))
-    again = np.zeros(len(mine), dtype=bool)
-    if len(mine):
-        same = np.diff(mine[order]) == 0
-        near = np.diff(matches.places[order]) <= gap
-        again[order[1:]] = same & near
-    worth = texts.weights[matches.codes] * matches.likeness
-    return np.where(again & once, share * worth, worth)
-
-
-def ordered(
-    analysis: Analysis, texts: CandidateTexts, segments: Segments
-) -> tuple[Alignments, Integers]:
-    """Segments aligned with their passages word by word; equal forms count most.
-
-    Returns:
-        The alignments, and the word of the text at which each stretch starts that was aligned.
-    """
-    total = len(analysis.tokens)
     starts = np.maximum(segments.firsts - AROUND, 0)
-    ends = np.minimum(segments.lasts + 1 + AROUND, total)
+    ends = np.minimum(segments.lasts + 1 + AROUND, len(analysis.tokens))
     ends = np.minimum(ends, starts + _LONGEST)
     scores = np.zeros(len(segments), dtype=np.float32)
     firsts, lasts = np.zeros(len(segments), dtype=np.int64), np.zeros(len(segments), dtype=np.int64)
-    mine = _coded(analysis, texts)
-    for begin in range(0, len(segments), 256):
-        part = slice(begin, begin + 256)
-        gains = _gains(mine, texts, segments.passages[part], starts[part], ends[part])
+    codes = _coded(analysis, texts)
+    for begin in range(0, len(segments), _TOGETHER):
+        part = slice(begin, begin + _TOGETHER)
+        gains = _gains(codes, texts, segments.passages[part], starts[part], ends[part])
         found = align(gains, PRICE)
-        scores[part], firsts[part], lasts[part] = found.scores, found.firsts, found.lasts
-    return Alignments(scores, firsts, lasts), starts
+        scores[part] = found.scores
+        firsts[part] = starts[part] + found.firsts
+        lasts[part] = starts[part] + found.lasts
+    return Alignments(scores, firsts, lasts)
 
 
 def _coded(analysis: Analysis, texts: CandidateTexts) -> tuple[Integers, Integers]:
-    """The text's tokens and lemmas as numbers of the passages' words, -1 where they have none."""
+    """Codes of the text's tokens and lemmas among the passages' words, -1 for unknown words."""
     coded = []
     for words, known in ((analysis.tokens, texts.tokens), (analysis.lemmas, texts.lemmas)):
         numbers = {word: number for number, word in enumerate(known.words)}
@@ -156,12 +125,13 @@ def _coded(analysis: Analysis, texts: CandidateTexts) -> tuple[Integers, Integer
 
 
 def _gains(
-    mine: tuple[Integers, Integers],
+    codes: tuple[Integers, Integers],
     texts: CandidateTexts,
     passages: Integers,
     starts: Integers,
     ends: Integers,
-) -> NDArray[np.float32]:
+) -> Singles:
+    """Gains of each pair of words, as `align` takes them, shape (n, stretch, passage)."""
     rows = starts[:, None] + np.arange(int((ends - starts).max()))
     inside = rows < ends[:, None]
     rows[~inside] = 0
@@ -171,10 +141,10 @@ def _gains(
     there = np.arange(columns.shape[1]) < lengths[:, None]
     columns[~there] = 0
     lemmas, tokens = texts.lemmas.codes[columns], texts.tokens.codes[columns]
-    same_lemma = mine[1][rows][:, :, None] == lemmas[:, None, :]
-    same_token = mine[0][rows][:, :, None] == tokens[:, None, :]
+    same_lemma = codes[1][rows][:, :, None] == lemmas[:, None, :]
+    same_token = codes[0][rows][:, :, None] == tokens[:, None, :]
     weights = texts.weights[lemmas].astype(np.float32)[:, None, :]
-    gains = np.where(same_lemma, np.float32(0.8) * weights, np.float32(-PRICE))
+    gains = np.where(same_lemma, _SAME_LEMMA * weights, np.float32(-PRICE))
     gains = np.where(same_token, weights, gains)
     return np.asarray(
         np.where(inside[:, :, None] & there[:, None, :], gains, -PRICE), dtype=np.float32

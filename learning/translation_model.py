@@ -1,4 +1,4 @@
-"""Learning translations: which words texts put for the words of what they cite."""
+"""The translation model: how likely a citing text has a word for a word of the cited passage."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,14 +9,16 @@ from allusion_es.language.citations.translations import Entries
 from allusion_es.learning.links import KnownLink, LearningCollection
 
 _ROUNDS = 5
+"""Rounds of expectation maximisation; more fit the links ever closer, rare words first."""
+
 _LEAST = 0.01
-"""Less likely translations are left out: there are many, and most of them are chance."""
+"""Least probability of a translation: less likely ones are many, and mostly chance."""
 
 _NULL = ""
-"""What words come from that no word of the passage explains."""
+"""The source of words that no word of the passage explains."""
 
 _LONGEST = 60
-"""Words of a text that count; longer ones say more than they cite."""
+"""Words of a text that count: longer texts say more than they cite."""
 
 
 def learn_translations(
@@ -25,20 +27,21 @@ def learn_translations(
     rounds: int = _ROUNDS,
     least: float = _LEAST,
 ) -> Entries:
-    """IBM model 1, by expectation maximisation over links and the passages that they cite.
+    """Translation probabilities by IBM model 1, from links and the passages that they cite.
 
     `t(w | u)` is the share of u's alignments that go to w, where in each link each word w is
     aligned with each word u of the passage, and with nothing, in the proportion of t(w | u); at
     the start all are equal. Source: Brown et al. 1993; for retrieval: Berger and Lafferty 1999.
 
     Args:
-        links: Texts and what they cite; a text that cites several passages counts for each.
+        links: Texts with the passages that they cite; a text that cites several passages counts
+            for each.
         collection: The passages.
-        rounds: How often to go through all links.
+        rounds: Rounds of expectation maximisation.
         least: Probabilities below this are left out.
 
     Returns:
-        For each lemma of cited passages the lemmas of citing texts.
+        For each lemma of cited passages, the lemmas of citing texts with their probabilities.
     """
     numbers: dict[str, int] = {_NULL: 0}
     sources: list[NDArray[np.int32]] = []
@@ -67,13 +70,13 @@ def _maximise(
     owners: NDArray[np.int64],
     rounds: int,
 ) -> NDArray[np.float64]:
-    """The t of each distinct pair.
+    """The probability t of each distinct pair.
 
     Args:
         source_of: The word of a passage in each distinct pair.
         which: The pair of each cell, a cell being a word of a text and one of its passage.
         owners: The word of a text that each cell belongs to.
-        rounds: How often to go through all cells.
+        rounds: Number of rounds.
     """
     values = np.ones(len(source_of))
     for _ in range(rounds):
@@ -87,6 +90,7 @@ def _maximise(
 def _entries(
     distinct: NDArray[np.int64], values: NDArray[np.float64], words: Sequence[str], least: float
 ) -> Entries:
+    """The table of probabilities of at least `least`, without those of the null word."""
     entries: dict[str, dict[str, float]] = {}
     for place in np.flatnonzero(values >= least).tolist():
         source, target = divmod(int(distinct[place]), len(words))

@@ -1,4 +1,4 @@
-"""Which word vectors a reranker uses, and that they are sound."""
+"""The word vectors of a reranker: the index's or chosen ones, checked to be finite."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ class ChosenVectors:
         return self._loaded
 
     def need(self, collection: Collection) -> WordVectors:
-        """The vectors.
+        """The vectors, or an error where there are none.
 
         Raises:
             UsageError: The index has none.
@@ -49,14 +49,17 @@ class ChosenVectors:
         return vectors
 
     def rows(self, collection: Collection, words: Sequence[str]) -> NDArray[np.float32]:
-        """`vectors_of` these words; the last tuples of words are remembered."""
+        """`vectors_of` these words; those of a tuple of words are cached.
+
+        Candidates' words are a tuple, the same one for every reranker of a query.
+        """
         vectors = self.find(collection)
         if not isinstance(words, tuple):
             return vectors_of(vectors, words)
         return collection.kept(lambda: vectors_of(vectors, words), words, vectors)
 
     def note(self, collection: Collection) -> str:
-        """Which vectors these are, for people to read."""
+        """A note that names the vectors."""
         vectors = self.find(collection)
         name = vectors.name if vectors is not None else "none"
         return f"{self._plugin}: word vectors {name}, of unit length"

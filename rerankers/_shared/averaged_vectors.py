@@ -1,4 +1,4 @@
-"""Cosine of texts that are weighted sums of their words' vectors."""
+"""Averaged vectors: cosines of texts that are weighted sums of their words' vectors."""
 
 from abc import abstractmethod
 
@@ -7,12 +7,10 @@ from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
 from allusion_es.core.caches import IdentityCache
-from allusion_es.rerankers._shared.pairs import PairReranker, PairSums, Weighted
+from allusion_es.rerankers._shared.word_pairs import PairReranker, PairSums, WeightedWords
 from allusion_es.retrieval.coded_texts import WordCounts
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import (
-    AnalysedQuery,
-)
+from allusion_es.retrieval.types import AnalysedQuery
 
 
 class AveragedVectors(PairReranker):
@@ -28,16 +26,18 @@ class AveragedVectors(PairReranker):
     @abstractmethod
     def weights(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> Weighted:
+    ) -> WeightedWords:
         """The weights q and p."""
 
     @abstractmethod
-    def passage_vectors(self, weighted: Weighted, collection: Collection) -> NDArray[np.floating]:
+    def passage_vectors(
+        self, weighted: WeightedWords, collection: Collection
+    ) -> NDArray[np.floating]:
         """The vectors v of the candidates' words, shape (words, dimension)."""
 
     @abstractmethod
     def query_vectors(
-        self, weighted: Weighted, found: Floats, collection: Collection
+        self, weighted: WeightedWords, found: Floats, collection: Collection
     ) -> NDArray[np.floating]:
         """The vectors v of the query's words, shape (words, dimension).
 
@@ -47,7 +47,7 @@ class AveragedVectors(PairReranker):
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
-        """See `PairReranker.sums`."""
+        """The sums over pairs of words that give the scores."""
         weighted = self.weights(query, candidates, collection)
         right, norms = self._latest.get(
             lambda: self._passage_side(weighted, collection), candidates.texts, collection
@@ -64,13 +64,15 @@ class AveragedVectors(PairReranker):
             _length(mean) * norms,
         )
 
-    def _passage_side(self, weighted: Weighted, collection: Collection) -> tuple[Floats, Floats]:
+    def _passage_side(
+        self, weighted: WeightedWords, collection: Collection
+    ) -> tuple[Floats, Floats]:
         """Vectors of words, and the length of each text's sum of them."""
         vectors = self.passage_vectors(weighted, collection).astype(np.float64, copy=False)
         return vectors, _norms(weighted, vectors)
 
 
-def _norms(weighted: Weighted, vectors: Floats) -> Floats:
+def _norms(weighted: WeightedWords, vectors: Floats) -> Floats:
     """Length of the sum of each text's vectors, shape (entries.size,)."""
     means = text_vectors(weighted.entries, weighted.weights, vectors)
     norms: Floats = np.sqrt(np.einsum("ij,ij->i", means, means))

@@ -1,4 +1,7 @@
-"""The loss that is learned by, and its gradient: a text is nearer to what it cites."""
+"""Optimisation of citation vectors: the loss (InfoNCE), its gradient, and Adam.
+
+The loss falls as texts come nearer to the passages that they cite than to others.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,21 +14,19 @@ from allusion_es.core.arrays import Integers, Singles
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-# Adam, for rows of which each step touches some.
-
-
 _MEAN, _SQUARE, _LEAST = 0.9, 0.999, 1e-8
+"""Adam's usual decay of mean and square, and the number that keeps it from dividing by 0."""
 
 
 class Adam:
-    """Moves rows against their gradients, by steps of about one size.
+    """The Adam optimiser, for rows of which each step touches some.
 
     `m = .9 m + .1 g; v = .999 v + .001 g^2; x -= rate m' / (sqrt(v') + 1e-8)`, with m' and v'
     corrected for their start at zero. Source: Kingma and Ba 2015. Rows that a step does not touch
     stay, with their m and v (lazy Adam).
 
     Args:
-        rows: What is learned, changed in place, shape (n,) or (n, dimension).
+        rows: The learned numbers, changed in place, shape (n,) or (n, dimension).
         mean: m, if training goes on.
         square: v, if training goes on.
 
@@ -46,13 +47,13 @@ class Adam:
     def step(
         self, touched: NDArray[np.int64], gradient: Singles, *, rate: float, number: int
     ) -> None:
-        """Move some rows.
+        """Move some rows against their gradient.
 
         Args:
-            touched: Which, each once.
-            gradient: Theirs, one a row.
-            rate: How far to go.
-            number: Which step this is, from 1.
+            touched: Numbers of the rows, each once.
+            gradient: Their gradient, one a row.
+            rate: The learning rate.
+            number: Number of this step, from 1.
         """
         mean, square = self.mean[touched], self.square[touched]
         mean *= np.float32(_MEAN)
@@ -75,8 +76,8 @@ class Batch:
     Attributes:
         queries: Root counts of words, shape (queries, words).
         passages: Root counts of words, shape (passages, words).
-        targets: Which passage each query cites, shape (queries,).
-        ignored: Passages that are not held against a query, shape (queries, passages).
+        targets: The passage that each query cites, shape (queries,).
+        ignored: True for passages that are no negatives of a query, shape (queries, passages).
         popularity: Taken from all similarities with a passage, shape (passages,).
     """
 
@@ -89,7 +90,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """How the loss changes with what is learned; all else is zero.
+    """The gradient of the loss; zero for all rows and lemmas that are not named.
 
     Attributes:
         loss: Mean over the queries.
@@ -108,13 +109,13 @@ class Gradient:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What is learned, and what stays.
+    """The learned numbers (table and biases), and the fixed ones.
 
     Attributes:
         table: Vectors of tokens, lemmas and grams, shape (rows, dimension).
         biases: b of each lemma, shape (lemmas,).
         idf: Of each lemma, shape (lemmas,).
-        parts: What each word is made of, shape (words, rows).
+        parts: Weights of the rows that each word is made of, shape (words, rows).
         lemma_of: The lemma of each word, shape (words,).
     """
 
@@ -134,6 +135,7 @@ def gradient(batch: Batch, parameters: Parameters, temperature: float) -> Gradie
     """
     from scipy.sparse import vstack
 
+    # Only words and rows that the batch has, so that a step does not depend on the vocabulary.
     texts, words = _own_columns(vstack([batch.queries, batch.passages]).tocsr())
     parts, rows = _own_columns(parameters.parts[words])
     of_words = parameters.lemma_of[words]
@@ -146,6 +148,7 @@ def gradient(batch: Batch, parameters: Parameters, temperature: float) -> Gradie
     size = batch.queries.shape[0]
     asked, found = units[:size], units[size:]
     loss, pull = _softmax(asked @ found.T, batch, temperature)
+    # Backwards: from cosines to unit vectors, sums of words, word vectors, rows and biases.
     to_units = np.concatenate([pull @ found, pull.T @ asked])
     to_sums = (to_units - units * (to_units * units).sum(axis=1, keepdims=True)) / lengths
     to_vectors = texts.T @ to_sums
@@ -156,7 +159,7 @@ def gradient(batch: Batch, parameters: Parameters, temperature: float) -> Gradie
 
 
 def _softmax(cosines: Singles, batch: Batch, temperature: float) -> tuple[float, Singles]:
-    """The loss, and how it changes with each cosine."""
+    """The loss, and its derivative by each cosine."""
     size = len(cosines)
     at = (np.arange(size), batch.targets)
     scores = cosines / np.float32(temperature) - batch.popularity
@@ -171,7 +174,7 @@ def _softmax(cosines: Singles, batch: Batch, temperature: float) -> tuple[float,
 
 
 def _own_columns(matrix: "csr_array") -> tuple["csr_array", Integers]:
-    """The matrix with the columns alone that have entries, and which these are."""
+    """The matrix without its empty columns, and the numbers of those that stay."""
     from scipy.sparse import csr_array
 
     used, codes = np.unique(matrix.indices, return_inverse=True)

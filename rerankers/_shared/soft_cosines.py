@@ -1,4 +1,4 @@
-"""Soft cosine with any similarity of words."""
+"""Soft cosines, with any similarity of words: the base of the `soft_cosine*` rerankers."""
 
 import itertools
 from abc import abstractmethod
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.caches import IdentityCache
 from allusion_es.core.plugins import check_range
-from allusion_es.rerankers._shared.pairs import (
+from allusion_es.rerankers._shared.word_pairs import (
     PairReranker,
     PairSums,
-    Weighted,
+    WeightedWords,
     by_tfidf,
 )
 from allusion_es.retrieval.coded_texts import WordCounts
@@ -25,24 +25,26 @@ from allusion_es.retrieval.types import (
     Field,
 )
 
-Features = NDArray[Any]
+WordFeatures = NDArray[Any]
+"""One row a word, from which similarities of words are computed: vectors, numbers or words."""
 
 _STEP = 8
-"""Texts are compared with themselves in batches of like length, padded to multiples of this."""
+"""Texts are compared with themselves in batches, their lengths padded to multiples of this."""
 
 _NUMBERS = itertools.count()
+"""Gives each reranker a number, for the name of its memory."""
 
-_REMEMBERED = 200_000
-"""Passages whose squares are kept, about 20 MB."""
+_MEMORY_SIZE = 200_000
+"""Passages whose squares are kept, about 20 MB; then the memory is emptied."""
 
 _CELLS = 1 << 22
 """Numbers that a batch of texts holds at once, so that memory stays bounded: 16 MB."""
 
 MOST_POWER = 100
-"""Higher ones leave equal words only, and would make rounding errors grow without bound."""
+"""Highest power: higher ones leave only equal words, and let rounding errors grow without bound."""
 
 
-class SoftCosineOf(PairReranker):
+class SoftCosineReranker(PairReranker):
     """Cosine of TfIdf vectors q and p in which similar words count as partly equal.
 
     `sum_ij S_ij q_i p_j / (sqrt(sum_ij S_ij q_i q_j) sqrt(sum_ij S_ij p_i p_j))`, S_ii = 1 and
@@ -63,15 +65,15 @@ class SoftCosineOf(PairReranker):
         self._power = power
         # Two of the same name may differ in power, vectors or seed, and must not share a memory.
         self._number = next(_NUMBERS)
-        self._found: IdentityCache[Features] = IdentityCache()
+        self._latest: IdentityCache[WordFeatures] = IdentityCache()
 
     @abstractmethod
-    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
-        """What a word's similarities are computed from, shape (len(words), …)."""
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
+        """The features of words, shape (len(words), …)."""
 
     @abstractmethod
-    def compare(self, left: Features, right: Features) -> Singles:
-        """Similarities before the power, from 0 to 1; theirs on the diagonal do not matter.
+    def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:
+        """Similarities before the power, from 0 to 1; those of equal words do not matter.
 
         Shapes (…, n, f) and (…, m, f) give (…, n, m), as a new array.
         """
@@ -79,12 +81,12 @@ class SoftCosineOf(PairReranker):
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
-        """See `PairReranker.sums`."""
+        """The sums over pairs of words that give the scores."""
         weighted = by_tfidf(query, candidates, collection)
         asked, found = weighted.query_words, weighted.words
         left = self.features(asked, candidates.field, collection)
-        right = self._found.get(
-            lambda: self.features(found, candidates.field, collection), weighted.words, collection
+        right = self._latest.get(
+            lambda: self.features(found, candidates.field, collection), found, collection
         )
         own = self.similarity(left, left)
         np.fill_diagonal(own, 1.0)
@@ -99,40 +101,40 @@ class SoftCosineOf(PairReranker):
             between,
             weighted.entries,
             weighted.weights,
-            np.sqrt(square * self._remembered(weighted, right, candidates, collection)),
+            np.sqrt(square * self._kept_squares(weighted, right, candidates, collection)),
         )
 
-    def similarity(self, left: Features, right: Features) -> Singles:
-        """S from features; what is on the diagonal does not matter. Shapes as in `compare`."""
+    def similarity(self, left: WordFeatures, right: WordFeatures) -> Singles:
+        """S from features; the diagonal does not matter. Shapes as in `compare`."""
         return power(self.compare(left, right), self._power)
 
-    def _remembered(
+    def _kept_squares(
         self,
-        weighted: Weighted,
-        features: Features,
+        weighted: WeightedWords,
+        features: WordFeatures,
         candidates: Candidates,
         collection: Collection,
     ) -> Floats:
-        """`squares`, which no query changes: those of earlier candidates are looked up."""
+        """`squares`, looked up for passages that were candidates before: no query changes them."""
         memory = collection.memory(f"{self.name} {self._number} squares {candidates.field}")
         ids = candidates.ranking.ids
         squares = np.array([memory.get(identifier, -1.0) for identifier in ids], dtype=np.float64)
         new = squares < 0
         if new.any():
             entries = weighted.entries
-            mine = new[entries.texts]
+            is_new = new[entries.texts]
             some = WordCounts(
-                entries.texts[mine], entries.codes[mine], entries.counts[mine], entries.size
+                entries.texts[is_new], entries.codes[is_new], entries.counts[is_new], entries.size
             )
-            part = replace(weighted, entries=some, weights=weighted.weights[mine])
+            part = replace(weighted, entries=some, weights=weighted.weights[is_new])
             squares[new] = self.squares(part, features)[new]
-            if len(memory) > _REMEMBERED:
+            if len(memory) > _MEMORY_SIZE:
                 memory.clear()
             for number in np.flatnonzero(new).tolist():
                 memory[ids[number]] = float(squares[number])
         return squares
 
-    def squares(self, weighted: Weighted, features: Features) -> Floats:
+    def squares(self, weighted: WeightedWords, features: WordFeatures) -> Floats:
         """`sum_ij S_ij p_i p_j` of each candidate, shape (size,).
 
         S_ii = 1 is added apart, so that it is exact whatever `compare` gives for it.
@@ -148,14 +150,16 @@ class SoftCosineOf(PairReranker):
             batch = max(1, _CELLS // (width * max(each, width)))
             for first in range(0, len(texts), batch):
                 some = texts[first : first + batch]
-                squares[some] += self._pulls(entries, weights, features, starts, sizes, some, width)
+                squares[some] += self._cross_terms(
+                    entries, weights, features, starts, sizes, some, width
+                )
         return squares
 
-    def _pulls(
+    def _cross_terms(
         self,
         entries: WordCounts,
         weights: Floats,
-        features: Features,
+        features: WordFeatures,
         starts: NDArray[np.int64],
         sizes: NDArray[np.int64],
         texts: NDArray[np.int64],
@@ -166,8 +170,8 @@ class SoftCosineOf(PairReranker):
         inside = np.arange(width) < sizes[texts, None]
         places[~inside] = 0
         weight = np.where(inside, weights[places], 0.0).astype(np.float32)
-        mine = features[entries.codes[places]]
-        similarity = self.similarity(mine, mine)
+        of_words = features[entries.codes[places]]
+        similarity = self.similarity(of_words, of_words)
         diagonal = np.arange(width)
         similarity[:, diagonal, diagonal] = 0.0
         pulled = np.matmul(similarity, weight[:, :, None])[:, :, 0]

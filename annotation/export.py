@@ -78,6 +78,8 @@ def agreed_span(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
         ((3, 9), (4, 9))
     """
     starts, ends = sorted(start for start, _ in spans), sorted(end for _, end in spans)
+    # More than half of the starts lie at or before the one, more than half of the ends at or
+    # after the other.
     return starts[len(starts) // 2], ends[(len(ends) - 1) // 2]
 
 

@@ -73,6 +73,7 @@ def split(
         )
     order = sorted(range(len(links)), key=lambda place: _sort_key(links[place], seed))
     shared, rest = order[:overlap], order[overlap:]
+    # Every n-th link of a random order is a random share, and sizes differ by one at most.
     return {
         name: [links[place] for place in sorted(shared + rest[number :: len(names)])]
         for number, name in enumerate(names)

@@ -98,6 +98,7 @@ def instance_of(link: GoldLink, source: str = "") -> Instance:
     blank = "" if after[:1] in _CLOSING else " "
     passage = f"{before} {text}{blank}{after}".strip()
     words = tuple((word.start, word.end) for word in printed_words(passage))
+    # The words of `text` follow those of `before`: no word crosses the blank between the two.
     shift = len(printed_words(before))
     return Instance(link, passage, words, (shift + first, shift + last + 1), has_anchor(link))
 

@@ -63,6 +63,7 @@ def histogram(
     _check([*edges, *counts], edges)
     if min(counts) < 0:
         raise ValueError("counts must not be negative")
+    # Where all counts are 0, the y axis still needs a length.
     highest = max(counts)
     axes = _Axes(edges[0], edges[-1], _ticks(0, highest if highest > 1e-9 else 1)[-1])
     drawn = [*axes.draw(x_label, y_label)]
@@ -108,6 +109,7 @@ def steps(
     if len(places) != len(shares) or not places:
         raise ValueError("give one share for each place, and at least one")
     _check([*places, *shares], [start, end])
+    # Widened by 1 on both sides, since a place may lie on an end.
     _check([], [start - 1, *places, end + 1])
     axes = _Axes(start, end, 1.0)
     path, dots = [f"M{_n(axes.x(start))} {_n(axes.y(0))}"], []
@@ -207,6 +209,7 @@ def _ticks(low: float, high: float) -> list[float]:
     rough = max((high - low) / 5, 1e-12)  # 1e-12: no division by 0 where both are the same
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999999)
+    # 1e-9, since 3 * 0.1 is a little more than 0.3 and would get a tick beyond the end.
     first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9)
     return [number * step for number in range(first, last + 1)]
 
@@ -277,6 +280,7 @@ def overlap_png(rows: Sequence[Mapping[str, Any]]) -> bytes:
         axes.set_xlabel(f"shared {field}s")
         axes.set_ylabel("links")
     data = BytesIO()
+    # Software would name matplotlib's version; without it, fewer updates change the file.
     figure.savefig(data, format="png", dpi=150, metadata={"Software": None})
     return data.getvalue()
 

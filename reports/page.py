@@ -38,6 +38,7 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
     content = script_json(data)
     slots = {
         "title": _escaped(title),
+        # The page's policy allows exactly this style and this script, by their hashes.
         "style_hash": _hash(style),
         "script_hash": _hash(script),
         "style": style,
@@ -100,4 +101,5 @@ def _hash(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
+    # The ampersand first, or that of `&lt;` would be escaped again.
     return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -237,6 +237,7 @@ def _finding(finding: ReportFinding, passages: _PassageRows) -> dict[str, Any]:
         "method": finding.method,
         "note": finding.note,
     }
+    # Empty fields are left out, since a report may hold thousands of findings.
     kept = {name: value for name, value in row.items() if value != ""}
     return {**kept, "matches": [_match(match, passages) for match in finding.matches]}
 
@@ -283,4 +284,5 @@ def _pair(pair: HeatedPair, by_order: bool) -> list[Any]:
 
 
 def _rounded(value: float, digits: int = _DIGITS) -> float:
+    # Significant digits rather than decimals: scores of methods differ by orders of magnitude.
     return float(f"{value:.{digits}g}")

@@ -117,6 +117,7 @@ def _work_name(source: SourceText) -> str:
 
 
 def _label(source: SourceText, found: Finding) -> str:
+    # A text of one line, such as a pasted one, has no lines to count: characters are told.
     if source.kind != "tei" and "\n" not in source.text.strip():
         return f"characters {found.start + 1}–{found.end}"
     return place_label(source.place(found.start, found.end))
@@ -143,6 +144,7 @@ def context(text: str, start: int, end: int, most: int = CONTEXT) -> tuple[str, 
         ('…regit ', ' et…')
     """
     before, after = text[max(0, start - most) : start], text[end : end + most]
+    # Cut at a blank, so that no half word is shown.
     if start > most:
         before = f"…{before.partition(' ')[2]}"
     if end + most < len(text):
@@ -206,6 +208,7 @@ def order_heat(text: str, own: Analysis, carrying: Sequence[str], passage: Analy
         ([(0, 0.65), (5, 1.0)], 'dicit')
     """
     # From 1 for the strongest word down to a little above 0.3, so that the last is still seen.
+    # Reversed, so that a word that is named twice keeps the shade of its first place.
     shades = {
         fold(word): 1 - 0.7 * place / len(carrying)
         for place, word in reversed(list(enumerate(carrying)))

@@ -51,7 +51,7 @@ class JobItem:
 
     Attributes:
         json: The command line's object for it, as a line.
-        shown: It as a finding of a report.
+        shown: The same result as a finding of a report.
         table: The lines of an answer in a table with tabs; empty for a scan.
         finding: The finding of a scan; None for the answer to a query.
     """
@@ -205,6 +205,7 @@ class Jobs:
         Raises:
             RefusedError: The client has a running search, or too many run.
         """
+        # Checked and entered under one lock: of two requests, only one may get the last place.
         with self._lock:
             self._forget()
             running = [job for job in self._jobs.values() if job.is_running]

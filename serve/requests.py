@@ -158,6 +158,7 @@ class _RequestFields:
     """The fields of a request; each method checks one, and refuses it in a line that names it."""
 
     def __init__(self, record: Mapping[str, Any], known: Sequence[str]) -> None:
+        # An unknown field is refused: a misspelt option must not be ignored in silence.
         for name in record:
             if name not in known:
                 raise RefusedError(
@@ -166,6 +167,7 @@ class _RequestFields:
         self._record = record
 
     def value(self, name: str, default: object) -> Any:  # noqa: ANN401 - whatever JSON can hold
+        # A field that is null counts as missing.
         value = self._record.get(name)
         return default if value is None else value
 
@@ -179,6 +181,7 @@ class _RequestFields:
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         value = self.value(name, default)
+        # type() rather than isinstance(), since True is an int too.
         if type(value) is not int or not least <= value <= most:
             raise RefusedError(422, f"field {name!r} must be a whole number from {least} to {most}")
         return value

@@ -78,6 +78,7 @@ class JobStream:
             if self._jobs.closed:
                 await send({"type": "http.response.body", "body": b""})
                 return
+            # Polled, since the search runs in a thread and knows nothing of the event loop.
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _stop_at_disconnect(self, receive: Receive) -> None:

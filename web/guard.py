@@ -159,6 +159,7 @@ async def _read(receive: Receive, scope: Scope, most: int) -> bytes | None:
     size = 0
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
+            # Counted while reading: a chunked body declares no length.
             more = True
             while more and size <= _LARGEST_DRAIN:
                 message = await receive()
@@ -183,6 +184,7 @@ def _host_name(host: str) -> str:
 
 def _is_address(name: str) -> bool:
     try:
+        # After % stands the zone of a link-local address (fe80::1%eth0).
         ipaddress.ip_address(name.partition("%")[0])
     except ValueError:
         return False

@@ -69,6 +69,7 @@ def expected_disagreement(
     length, gap = unit_lengths.astype(np.float64), gap_lengths.astype(np.float64)
     others = units.sum(axis=1) - 1
     both_units = others / 3 * (units @ (2 * length**3 - 3 * length**2 + length))
+    # room[g, u]: the number of places at which a unit of length u fits into a gap of length g.
     room = np.maximum(0.0, gap[:, None] - length + 1)
     in_gaps = ((gaps @ room) * units) @ length**2
     ways = places * (places - 1) - units @ (length * (length - 1))
@@ -126,6 +127,7 @@ def continua_of(table: SpanTable, pairs: Pairs) -> Continua:
     delta = np.bincount(owners, weights=_distances(table, pairs), minlength=size)[paired]
     compared = np.bincount(owners, minlength=size)[paired]
     rows = np.flatnonzero(annotators[table.instance] > 1)
+    # The paired instances renumbered from 0, as rows of the sparse counts.
     place = np.cumsum(annotators > 1) - 1
     owner = place[table.instance[rows]]
     start, end, tokens = (getattr(table, name)[rows] for name in ("start", "end", "tokens"))

@@ -294,6 +294,7 @@ def _grouped(
     order = np.argsort(groups, kind="stable")
     ends = np.flatnonzero(np.diff(groups[order])) + 1
     for chosen in np.split(order, ends):
+        # A table of only the spans in these pairs, and the pairs renumbered to its rows.
         rows = np.unique(np.concatenate([pairs.first[chosen], pairs.second[chosen]]))
         part = table.rows(rows)
         within = Pairs(

@@ -93,6 +93,7 @@ def span_table(annotations: Sequence[SpanAnnotation]) -> SpanTable:
     end = np.array([row.end for row in rows], dtype=np.int64)
     reach = np.zeros(len(names["instance"]), dtype=np.int64)
     known = np.array([max(row.tokens, row.end or 0) for row in rows], dtype=np.int64)
+    # A text is as long as any annotation of it says, and reaches at least to its last span.
     np.maximum.at(reach, codes["instance"], known)
     return SpanTable(
         names["instance"],

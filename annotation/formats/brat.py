@@ -111,6 +111,7 @@ def _span(rest: str, text: _Text, where: str) -> SpanAnnotation:
                 f"{where}: field 'span' is {start} {end}, but {text.path.name} has "
                 f"{len(text.characters)} characters; check that it is the text that was annotated"
             )
+        # Words that end after the span's start, and start before its end.
         words.update(range(bisect_right(text.ends, start), bisect_left(text.starts, end)))
     marked = " ".join(text.characters[start:end] for start, end in fragments)
     if covered and covered.split() != marked.split():

@@ -27,8 +27,11 @@ HEAD = "#FORMAT=WebAnno TSV 3"
 _BUILT_IN = "de.tudarmstadt.ukp."
 """Prefix of the layers that every project has, such as lemmas and parts of speech."""
 
+# `1-3` is a token, `1-3.1` a part of it.
 _ROW = re.compile(r"(\d+-\d+)(?:\.\d+)?")
+# Values of stacked spans are separated by a bar that is not escaped.
 _BARS = re.compile(r"(?<!\\)\|")
+# The id of a span over several tokens, at the end of its value.
 _ID = re.compile(r"(?<!\\)\[(\d+)\]$")
 _ESCAPED = re.compile(r"\\(->|.)")
 _TYPES = ("type", "kind", "label", "value")

@@ -21,11 +21,11 @@ from allusion_es.core.errors import AllusionError, InputError, StorageError, Usa
 from allusion_es.core.files import writing
 from allusion_es.core.locks import scratch_folder
 from allusion_es.corpora.findings import Finding
-from allusion_es.corpora.source import SourceKind, SourceText
+from allusion_es.corpora.source_text import SourceKind, SourceText
 from allusion_es.scanning.model import ScanOptions
 
 if TYPE_CHECKING:
-    from allusion_es.corpora.source import SourceKind as Kind
+    from allusion_es.corpora.source_text import SourceKind as Kind
     from allusion_es.es.partial import Partial
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.scanning.journal import Journal
@@ -304,7 +304,7 @@ class Output:
                 for chunk in chunks:
                     file.write(chunk)
         elif target is not None and self.format == "tsv":
-            from allusion_es.corpora.finding_table import write_table
+            from allusion_es.corpora.findings import write_table
 
             write_table(target, source, found)
         else:
@@ -317,10 +317,8 @@ class Output:
     def _lines(
         self, source: SourceText, found: Sequence[Finding], partial: Mapping[str, Any] | None
     ) -> Iterator[str]:
-        from allusion_es.corpora.finding_table import table_lines
-        from allusion_es.corpora.findings import json_line
-        from allusion_es.corpora.tei.standoff import standoff_lines
-        from allusion_es.corpora.web_annotation import annotation_lines
+        from allusion_es.corpora.findings import annotation_lines, json_line, table_lines
+        from allusion_es.corpora.tei.write import standoff_lines
 
         if self.format == "json":
             return (json_line(source, finding, partial) for finding in found)
@@ -331,8 +329,7 @@ class Output:
         return table_lines(source, found)
 
     def _marked(self, source: SourceText, found: Sequence[Finding]) -> Iterator[bytes]:
-        from allusion_es.corpora.tei.standoff import standoff_markup
-        from allusion_es.corpora.tei.write import inline_markup, with_insertions
+        from allusion_es.corpora.tei.write import inline_markup, standoff_markup, with_insertions
 
         markup = inline_markup if self.tei == "inline" else standoff_markup
         return with_insertions(source, markup(source, found))
@@ -527,7 +524,7 @@ def scan(
     out; what is read of a file is what `allusion-es read` prints.
     """
     from allusion_es.cli.scan import Output, ScanJob
-    from allusion_es.corpora.source import SOURCE_KINDS
+    from allusion_es.corpora.source_text import SOURCE_KINDS
     from allusion_es.retrieval.defaults import search_filter_of
     from allusion_es.scanning.model import ScanOptions
 

@@ -8,7 +8,7 @@ from html.entities import html5
 from pathlib import Path
 
 from allusion_es.core.errors import InputError
-from allusion_es.corpora.source import SourceKind
+from allusion_es.corpora.source_text import SourceKind
 
 _FIRST = 1 << 14
 _TEI_SUFFIXES = frozenset({".xml", ".tei"})

@@ -4,11 +4,9 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from allusion_es.corpora.finding_table import table_lines
-from allusion_es.corpora.findings import Finding
-from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.findings import Finding, annotation_lines, table_lines
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.corpora.tei.write import inline_markup, with_insertions
-from allusion_es.corpora.web_annotation import annotation_lines
 from allusion_es.reports.answers import tsv_header
 from allusion_es.reports.finding import ReportMeta
 from allusion_es.reports.report import write_report

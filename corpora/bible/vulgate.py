@@ -9,7 +9,7 @@ from pathlib import Path
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.bible.books import BOOKS
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.plain import verse_passage
+from allusion_es.corpora.passage_files import verse_passage
 
 WORK = "Vulgata"
 

@@ -9,15 +9,12 @@ import codecs
 import re
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from xml.parsers import expat
 
 from allusion_es.core.errors import InputError
-
-LARGEST_FILE = 1 << 30
-"""Most bytes of a file; its text must fit into memory."""
+from allusion_es.corpora.source_text import LARGEST_FILE, FileFacts
 
 LONGEST_TOKEN = 4 << 20
 """Most bytes of one tag or comment, which the parser holds at once."""
@@ -29,21 +26,6 @@ _CHUNK = 1 << 16
 _DECLARED = re.compile(rb"""^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)""")
 
 Attributes = dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """What a file was when it was read.
-
-    Attributes:
-        codec: Python's name of its encoding, without a byte-order mark.
-        size: Its bytes.
-        crc: CRC-32 of them.
-    """
-
-    codec: str
-    size: int
-    crc: int
 
 
 class Events(Protocol):

@@ -6,13 +6,17 @@ from pathlib import Path
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.left_out import Cause, LeftOut, Omission, left_out_note
-from allusion_es.corpora.source import SourceText
-from allusion_es.corpora.source_map import TextMap
-from allusion_es.corpora.source_plain import check_latin
+from allusion_es.corpora.source_text import SourceText, TextMap, check_latin
+from allusion_es.corpora.tei.collectors import (
+    AnnotationCollector,
+    ElementStack,
+    HeaderCollector,
+    LabelCollector,
+    OpenElement,
+    TextBuilder,
+    TextPosition,
+)
 from allusion_es.corpora.tei.events import Attributes, read_events
-from allusion_es.corpora.tei.labels import LabelReader
-from allusion_es.corpora.tei.nodes import NodeReader, Open
-from allusion_es.corpora.tei.notes import NoteReader
 from allusion_es.corpora.tei.rules import (
     ANNOTATED,
     BLOCKS,
@@ -30,53 +34,6 @@ from allusion_es.corpora.tei.rules import (
     joins_words,
     left_out_as,
 )
-from allusion_es.corpora.tei.text import TextBuilder, TextPosition
-
-# Author and title of a work, from the header of its TEI file.
-
-
-_WHERE = ("titleStmt", "monogr", "sourceDesc")
-_NOT_A_NAME = frozenset({"date", "idno", "note", "num"})
-
-
-class HeaderReader:
-    """Listens to a header for the first title and author.
-
-    Those of the file's `titleStmt` go before those of the edition that it was made from.
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], str] = {}
-        self._open: tuple[str, str] | None = None
-        self._depth = 0
-        self._words: list[str] = []
-
-    def begin(self, names: Sequence[str]) -> None:
-        """An element begins; `names` are its own and those around it, outermost first."""
-        if self._open is None and names[-1] in ("title", "author"):
-            where = next((name for name in _WHERE if name in names), "")
-            key = (where, names[-1])
-            if where and key not in self._found:
-                self._open, self._depth, self._words = key, len(names), []
-
-    def text(self, names: Sequence[str], data: str) -> None:
-        """Characters stand in the innermost of these elements."""
-        if self._open is not None and not _NOT_A_NAME.intersection(names[self._depth :]):
-            self._words.append(data)
-
-    def end(self, depth: int) -> None:
-        """The element at a depth, from 1, ends."""
-        if self._open is not None and depth == self._depth:
-            if words := " ".join("".join(self._words).split()):
-                self._found[self._open] = words
-            self._open = None
-
-    def found(self, what: str) -> str:
-        """The `title` or `author`, or "" where the header names none."""
-        return next(
-            (self._found[where, what] for where in _WHERE if (where, what) in self._found), ""
-        )
-
 
 _ROOTS = frozenset({"TEI", "teiCorpus"})
 _CHOICES = frozenset({"choice", "app"})
@@ -118,10 +75,10 @@ class TeiReader:
         self._keep = keep
         self._languages = languages
         self._endless = endless
-        self.nodes = NodeReader()
-        self.labels = LabelReader()
-        self.notes = NoteReader()
-        self.header = HeaderReader()
+        self.nodes = ElementStack()
+        self.labels = LabelCollector()
+        self.notes = AnnotationCollector()
+        self.header = HeaderCollector()
         self.omissions: list[Omission] = []
         self.remarks: list[str] = []
         # The deletions (`delSpan`) that are open, by the id at which each ends.
@@ -133,13 +90,13 @@ class TeiReader:
         self._spaces: list[dict[str, str]] = [{}]
         self._headers = 0
         # For each open `choice`, `app`, `ref`, `am` and `g`: how far the text was when it began.
-        self._states: dict[Open, _State] = {}
-        self._chosen: dict[Open, _Reading] = {}
-        self._stray: dict[Open, Omission] = {}
+        self._states: dict[OpenElement, _State] = {}
+        self._chosen: dict[OpenElement, _Reading] = {}
+        self._stray: dict[OpenElement, Omission] = {}
         self._nothing = Omission("", "element", 0, 0, "")
         # The words (`w`) that are open: how long the text was when each began, and whether it
         # goes on in another element.
-        self._words: dict[Open, tuple[int, bool]] = {}
+        self._words: dict[OpenElement, tuple[int, bool]] = {}
         # How long the text was when a word ended that goes on in another element.
         self._unfinished, self._joins_next = -1, False
         # How long it was at a line break that joins only because it is inside a `w`.
@@ -147,7 +104,7 @@ class TeiReader:
         # How far the text was when the last `am` and `ex` ended, and when that `am` began.
         self._last_am: tuple[tuple[int, int], _State] | None = None
         self._last_ex: tuple[int, int] | None = None
-        self._deletion_end: Open | None = None
+        self._deletion_end: OpenElement | None = None
         self._last_foreign: Omission | None = None
 
     def opened(self, codec: str) -> None:
@@ -193,7 +150,12 @@ class TeiReader:
         self._begin_text(element, attributes, line)
 
     def _leave_out(
-        self, element: Open, parent: Open | None, hidden_as: str, cause: Cause, line: int
+        self,
+        element: OpenElement,
+        parent: OpenElement | None,
+        hidden_as: str,
+        cause: Cause,
+        line: int,
     ) -> None:
         """An element's words are left out: a new omission, or more of the one around it."""
         around = None if parent is None else parent.omission
@@ -222,7 +184,7 @@ class TeiReader:
             self._last_foreign = omission
         return omission
 
-    def _begin_text(self, element: Open, attributes: Attributes, line: int) -> None:
+    def _begin_text(self, element: OpenElement, attributes: Attributes, line: int) -> None:
         local, place = element.name, self.builder.length
         self._end_deletion(attributes)
         if not element.hidden:
@@ -298,7 +260,7 @@ class TeiReader:
         elif element.name.startswith("div") and element.block:
             self.labels.division_end(self.builder.length)
 
-    def _end_state(self, element: Open, state: _State) -> None:
+    def _end_state(self, element: OpenElement, state: _State) -> None:
         """An element ends of which it was kept where it began."""
         if element.name == "ref":
             self._drop_reference(element, state)
@@ -324,7 +286,7 @@ class TeiReader:
                     self.builder.word_border()
         self._raw += len(data)
 
-    def _omission_of(self, top: Open, data: str) -> Omission | None:
+    def _omission_of(self, top: OpenElement, data: str) -> Omission | None:
         """What characters are left out with, or None where they are read."""
         if top.omission is not None:
             return top.omission
@@ -398,7 +360,7 @@ class TeiReader:
         self._chosen[holder] = _Reading(local, rank, line)
         return True
 
-    def _holder(self) -> Open | None:
+    def _holder(self) -> OpenElement | None:
         """The `choice` or `app` whose child comes next, groups of readings aside."""
         for element in reversed(self.nodes.stack):
             if element.name in _CHOICES:
@@ -433,7 +395,7 @@ class TeiReader:
             self.omissions.append(omission)
         self._go_back(state)
 
-    def _count(self, element: Open, attributes: Attributes, place: int) -> None:
+    def _count(self, element: OpenElement, attributes: Attributes, place: int) -> None:
         """Line ends and the numbers of pages, lines and sections."""
         local = element.name
         if local in BREAKS:
@@ -458,7 +420,7 @@ class TeiReader:
                 joins, self._soft_joint = True, self.builder.length
         self.builder.line_break(joins)
 
-    def _border(self, element: Open, attributes: Attributes) -> None:
+    def _border(self, element: OpenElement, attributes: Attributes) -> None:
         """Words do not go over some elements, blank or not."""
         local = element.name
         if element.out:
@@ -472,7 +434,7 @@ class TeiReader:
         elif local in UNITS or (local in BORDERS and element is not self._deletion_end):
             self.builder.word_border()
 
-    def _begin_word(self, element: Open, attributes: Attributes) -> None:
+    def _begin_word(self, element: OpenElement, attributes: Attributes) -> None:
         part, join = attributes.get("part", ""), attributes.get("join", "")
         if not self._words:
             goes_on = part in ("M", "F") or "prev" in attributes
@@ -486,7 +448,7 @@ class TeiReader:
         unfinished = part in ("I", "M") or "next" in attributes or self._joins_next
         self._words[element] = self.builder.length, unfinished
 
-    def _end_word(self, element: Open) -> None:
+    def _end_word(self, element: OpenElement) -> None:
         _, unfinished = self._words.pop(element)
         if self._words:
             return
@@ -515,7 +477,7 @@ class TeiReader:
             del self.deletions[identifier]
             self._deletion_end = self.nodes.stack[-1]
 
-    def _drop_reference(self, element: Open, state: _State) -> None:
+    def _drop_reference(self, element: OpenElement, state: _State) -> None:
         """Leave out a `ref` that holds a reference or the mark of a note, not words."""
         words = self.builder.since(state[0])
         quoted = any(each.name in _QUOTES for each in self.nodes.stack)

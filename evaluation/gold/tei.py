@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from allusion_es.core.errors import VerseError
 from allusion_es.corpora.bible.references import parse_references
-from allusion_es.corpora.source import Annotation, SourceText
+from allusion_es.corpora.source_text import Annotation, SourceText
 from allusion_es.evaluation.gold.ids import ReferenceReader
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.tei_references import (

@@ -6,11 +6,27 @@ from dataclasses import asdict, dataclass
 from allusion_es.core.errors import InputError
 from allusion_es.language.latin.fold import fold
 from allusion_es.language.latin.lemmatise import Lemmatiser, load_lemmatiser
-from allusion_es.language.latin.stopwords import STOP_WORDS
 from allusion_es.language.latin.tokenise import Tokeniser
 
 ANALYSIS_VERSION = 2
 """Raised whenever the same text would give other tokens or lemmas."""
+
+
+_STOP_WORD_LIST = """
+a ab ac ad adhuc an ante apud at atque aut autem contra coram cum cumque de donec e ego ei eis
+eius enim eo eorum eos erant erat ergo erit erunt es esse est estis esto et etiam eum ex fuerit
+fuerunt fuisset fuit haec hanc has hi his hoc hos huic huius hunc iam ibi id idcirco ideo igitur
+illa illam ille illi illis illius illo illorum illos illud illum in inter ipsa ipse ipsi ipsis
+ipsius ipsum is ista iste isti istud ita itaque iuxta me mea meam mei meis meo meum meus mihi
+nam ne nec neque nobis non nonne nos noster nostra nostri nunc ob per post postquam pro propter
+quae quam quando quapropter quare quasi que quem qui quia quibus quid quidem quis quo quod
+quoniam quoque quorum quos se secundum sed si sibi sic sicut sine siue sua suae suam suas sub
+sui suis sum sumus sunt suo suos super suum tam tamen te tecum tibi tu tua tuae tuam tui tuis
+tunc tuo tuum tuus ubi ue uel uero uester uestra uestri unde uobis uos usque ut utique
+"""
+
+STOP_WORDS: frozenset[str] = frozenset(_STOP_WORD_LIST.split())
+"""Stop words as `fold` spells them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Lemmatisers: plug-ins that give a word form its dictionary form."""
 
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -13,15 +14,104 @@ from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays, save_arrays
 from allusion_es.core.errors import AllusionError
 from allusion_es.core.files import data_dir
 from allusion_es.core.plugins import start_plugin
-from allusion_es.language.latin.corrections import CORRECTIONS, VERSION
 from allusion_es.language.latin.fold import fold, kept_by_word
 from allusion_es.language.latin.spelling import likely_spelling, spellings
 
-# simplemma's Latin dictionary as a file that opens at once.
-#
-# simplemma unpacks its dictionary at every start, which takes over a second; a query should not
-# wait for that. It is unpacked once, into the data folder, and memory-mapped from then on.
+GROUP = "allusion_es.lemmatisers"
+"""The entry-point group that lemmatisers register in."""
 
+
+class Lemmatiser(Protocol):
+    """Gives a word form its dictionary form; forms and lemmas are spelled as by `fold`."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever lemmas may change."""
+        ...
+
+    def lemma(self, form: str) -> str:
+        """The dictionary form of `form`; `form` itself where it is unknown."""
+        ...
+
+    def is_word(self, form: str) -> bool:
+        """Whether `form` is a known word form."""
+        ...
+
+
+def load_lemmatiser(name: str) -> Lemmatiser:
+    """The lemmatiser that is registered under `name`.
+
+    Raises:
+        PluginError: There is none of that name, or it cannot be loaded.
+    """
+    lemmatiser: Lemmatiser = start_plugin(GROUP, name)
+    return lemmatiser
+
+
+class Simplemma:
+    """Latin lemmas from the simplemma package (dictionary and rules, .943 of PROIEL's lemmas).
+
+    simplemma knows Latin best as dictionaries spell it, with v for consonantal u; forms are
+    respelled for it, and what it answers is folded again. Some of its lemmas are corrected.
+
+    Example:
+        >>> Simplemma().lemma("uiderunt"), Simplemma().is_word("populusque")
+        ('uideo', False)
+    """
+
+    def __init__(self) -> None:
+        # Importing simplemma takes 0.1 s: not before it is used.
+        from simplemma import Lemmatizer
+        from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy
+
+        dictionaries = SavedDictionaries()
+        strategy = DefaultStrategy(dictionary_factory=dictionaries)
+        self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
+        self._dictionary = DictionaryLookupStrategy(dictionaries)
+        self.version = f"{version('simplemma')}+{CORRECTIONS_VERSION}"
+        self.lemma = kept_by_word(self._lemma)
+        self.is_word = kept_by_word(self._is_word)
+
+    def _lemma(self, form: str) -> str:
+        """See `Lemmatiser.lemma`."""
+        if form in CORRECTIONS:
+            return CORRECTIONS[form]
+        return fold(self._lemmatise(self._spelling(form), lang="la")) or form
+
+    def _is_word(self, form: str) -> bool:
+        """See `Lemmatiser.is_word`."""
+        return any(self._is_known(spelling) for spelling in spellings(form))
+
+    def _spelling(self, form: str) -> str:
+        known = (spelling for spelling in spellings(form) if self._is_known(spelling))
+        return next(known, likely_spelling(form))
+
+    def _is_known(self, spelling: str) -> bool:
+        return self._dictionary.get_lemma(spelling, "la") is not None
+
+
+# Corrections of simplemma's lemmas
+
+_CORRECTIONS = """
+abram>abram absalom>absalom aduersum>aduersus aduersus>aduersus altare>altare altaris>altare
+aman>aman arietem>aries asa>asa aser>aser bethlehem>bethlehem caelos>caelum consurgens>consurgo
+e>ex edom>edom foedus>foedus forte>forte gustate>gusto immundus>immundus impius>impius
+ingressi>ingredior iudices>iudex latere>latus laudate>laudo manasse>manasse mandatum>mandatum
+melior>bonus melius>bonus oris>os pauperem>pauper postea>postea praeceptum>praeceptum
+primitias>primitiae prius>prius quoque>quoque recta>rectus rectam>rectus recti>rectus
+rectis>rectus recto>rectus rectos>rectus rectum>rectus regi>rex regis>rex reuersi>reuertor
+reuersus>reuertor samaria>samaria seruis>seruus sui>suus tribu>tribus uiris>uir uita>uita
+uocem>uox
+"""
+
+CORRECTIONS: dict[str, str] = dict(pair.split(">") for pair in _CORRECTIONS.split())
+"""Lemma of each form, both as `fold` spells them."""
+
+CORRECTIONS_VERSION = f"{zlib.crc32(' '.join(_CORRECTIONS.split()).encode()):08x}"
+"""Changes whenever a correction is added or changed."""
+
+
+# simplemma's dictionary, saved so that it opens at once
 
 _LANGUAGE = "la"
 _STRIDE = 64
@@ -141,76 +231,3 @@ def save_dictionary(path: Path, dictionary: Mapping[str, str]) -> None:
         np.cumsum([len(text) for text in texts], out=ends[1:])
         arrays[f"{name}_ends"] = ends
     save_arrays(path, {}, arrays)
-
-
-GROUP = "allusion_es.lemmatisers"
-"""The entry-point group that lemmatisers register in."""
-
-
-class Lemmatiser(Protocol):
-    """Gives a word form its dictionary form; forms and lemmas are spelled as by `fold`."""
-
-    @property
-    def version(self) -> str:
-        """Changes whenever lemmas may change."""
-        ...
-
-    def lemma(self, form: str) -> str:
-        """The dictionary form of `form`; `form` itself where it is unknown."""
-        ...
-
-    def is_word(self, form: str) -> bool:
-        """Whether `form` is a known word form."""
-        ...
-
-
-def load_lemmatiser(name: str) -> Lemmatiser:
-    """The lemmatiser that is registered under `name`.
-
-    Raises:
-        PluginError: There is none of that name, or it cannot be loaded.
-    """
-    lemmatiser: Lemmatiser = start_plugin(GROUP, name)
-    return lemmatiser
-
-
-class Simplemma:
-    """Latin lemmas from the simplemma package (dictionary and rules, .943 of PROIEL's lemmas).
-
-    simplemma knows Latin best as dictionaries spell it, with v for consonantal u; forms are
-    respelled for it, and what it answers is folded again. Some of its lemmas are corrected.
-
-    Example:
-        >>> Simplemma().lemma("uiderunt"), Simplemma().is_word("populusque")
-        ('uideo', False)
-    """
-
-    def __init__(self) -> None:
-        # Importing simplemma takes 0.1 s: not before it is used.
-        from simplemma import Lemmatizer
-        from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy
-
-        dictionaries = SavedDictionaries()
-        strategy = DefaultStrategy(dictionary_factory=dictionaries)
-        self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
-        self._dictionary = DictionaryLookupStrategy(dictionaries)
-        self.version = f"{version('simplemma')}+{VERSION}"
-        self.lemma = kept_by_word(self._lemma)
-        self.is_word = kept_by_word(self._is_word)
-
-    def _lemma(self, form: str) -> str:
-        """See `Lemmatiser.lemma`."""
-        if form in CORRECTIONS:
-            return CORRECTIONS[form]
-        return fold(self._lemmatise(self._spelling(form), lang="la")) or form
-
-    def _is_word(self, form: str) -> bool:
-        """See `Lemmatiser.is_word`."""
-        return any(self._is_known(spelling) for spelling in spellings(form))
-
-    def _spelling(self, form: str) -> str:
-        known = (spelling for spelling in spellings(form) if self._is_known(spelling))
-        return next(known, likely_spelling(form))
-
-    def _is_known(self, spelling: str) -> bool:
-        return self._dictionary.get_lemma(spelling, "la") is not None

@@ -16,8 +16,8 @@ from allusion_es.cli.options import (
     takes_server,
 )
 from allusion_es.cli.progress import progress
-from allusion_es.cli.queries import read_queries
-from allusion_es.cli.query import InputFormat, QueryFields
+from allusion_es.cli.queries import InputFormat, read_queries
+from allusion_es.cli.query import QueryFields
 from allusion_es.core.errors import UsageError, VerseError
 from allusion_es.core.plugins import Settings
 from allusion_es.es.kibana.candidates import MAX_RUN_ID, check_run_id, push_candidates

@@ -13,6 +13,7 @@ import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, lookup
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 from xml.parsers import expat
@@ -251,6 +252,7 @@ class _PageReader:
         self._is_title = False
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Open an element, which may begin a paragraph or be left out."""
         is_out = tag in _PAGE_LEFT_OUT or "hidden" in attributes
         is_out = is_out or bool(_HIDDEN.search(attributes.get("style", "")))
         if tag == "meta" and attributes.get("name", "").lower() in ("author", "dc.creator"):
@@ -263,8 +265,8 @@ class _PageReader:
             return
         if len(self._open) >= DEEPEST_PAGE:
             raise InputError(
-                f"{self._source}: more than {DEEPEST_PAGE} elements inside each other; save the text of "
-                "the page as plain text in UTF-8"
+                f"{self._source}: more than {DEEPEST_PAGE} elements inside each other; save the "
+                "text of the page as plain text in UTF-8"
             )
         if tag == "sup":
             self._is_note = any(name == "a" for name, _ in self._open)
@@ -277,6 +279,7 @@ class _PageReader:
         self.paragraphs.is_preformatted = tag == "pre" or self.paragraphs.is_preformatted
 
     def end(self, tag: str) -> None:
+        """Close an element and those inside it that have no end tag."""
         if tag in _VOID or all(name != tag for name, _ in reversed(self._open)):
             return
         while self._open:
@@ -295,6 +298,7 @@ class _PageReader:
         self._is_title = self._is_title and tag != "title"
 
     def data(self, data: str) -> None:
+        """Add characters to the title, to superscript text, or to the paragraph."""
         if self._is_title:
             self.title = " ".join(f"{self.title}{data}".split())[:1000]
         if self._left_out:
@@ -311,9 +315,10 @@ class _PageReader:
             self.paragraphs.add("".join(raised))
 
     def comment(self, text: str) -> None:
-        """Comments are not read."""
+        """Ignore comments; lxml requires the method."""
 
     def close(self) -> None:
+        """End the last paragraph."""
         self.paragraphs.close()
 
 
@@ -414,6 +419,7 @@ class _DocxReader:
         self._open: list[_OpenParagraph] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Open an element; breaks and tabs add characters to the paragraph."""
         self._depth += 1
         if self._depth > _DEEPEST_DOCX:
             raise InputError(
@@ -449,6 +455,7 @@ class _DocxReader:
                 self._add("\ufffd")
 
     def end(self, name: str) -> None:
+        """Close an element; the end of a `p` adds its lines as paragraphs."""
         self._depth -= 1
         if self._left_out:
             self._left_out -= 1
@@ -464,13 +471,15 @@ class _DocxReader:
                 self.done.close()
 
     def data(self, data: str) -> None:
+        """Add characters, if they stand in a `t` that is read."""
         if self._is_text and not self._left_out:
             self._add(data.replace("\n", " "))
 
     def doctype(self, *declared: object) -> None:
+        """Refuse a document type, through which entities could come in."""
         raise InputError(
-            f"{self._path}: {_MAIN_PART} declares a document type, which no word processor does; save "
-            "it anew"
+            f"{self._path}: {_MAIN_PART} declares a document type, which no word processor does; "
+            "save it anew"
         )
 
     def _add(self, text: str) -> None:

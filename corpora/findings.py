@@ -254,7 +254,9 @@ _CONTEXT = 32
 
 
 def annotation_lines(source: SourceText, findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield the lines of an AnnotationPage (https://www.w3.org/TR/annotation-model/), one a finding.
+    """Yield the lines of an AnnotationPage (https://www.w3.org/TR/annotation-model/).
+
+    Each finding is one annotation, on a line of its own.
 
     The target is the file, with a TextQuoteSelector; in plain files also a TextPositionSelector
     (characters of the text, from 0), in TEI an XPathSelector of the innermost element around the

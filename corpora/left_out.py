@@ -24,8 +24,8 @@ class LeftOut:
     """Words of a file that are not part of its text.
 
     Attributes:
-        what: The name of what is left out: an element (`note`, `div type="translation"`), or a language
-            (`xml:lang="de"`).
+        what: The name of what is left out: an element (`note`, `div type="translation"`), or a
+            language (`xml:lang="de"`).
         cause: The reason.
         start: Their offset, in characters of the text, if they were read.
         words: The number of words.

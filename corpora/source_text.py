@@ -226,7 +226,8 @@ class Annotation:
         end: The offset after its last word; equal to `start` if its words are left out.
         text: Its own words, with single blanks, if they are left out of the plain text; else "".
             Of a very long note the first hundred thousand characters.
-        target: The value that it refers to: its `cRef`, `target`, `source`, `corresp`, or a `bibl`'s `n`.
+        target: The value that it refers to: its `cRef`, `target`, `source`, `corresp`, or a
+            `bibl`'s `n`.
         type: Its `type`, or "".
         id: Its `xml:id`, or "".
         xpath: The path to it.

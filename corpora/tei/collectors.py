@@ -1,4 +1,4 @@
-"""What is gathered while a TEI file is read, each by a class of its own.
+"""Collectors of the parts of a TEI file that is being read, one class for each.
 
 `TeiReader` tells these classes about tags and characters: `HeaderCollector` finds title and
 author, `LabelCollector` counts pages, lines and sections, `ElementStack` numbers the elements
@@ -15,14 +15,15 @@ from allusion_es.corpora.source_text import Annotation, Labels, Nodes, Runs
 
 # Title and author
 
+# Elements of the header that name the work, the most reliable first.
 _WHERE = ("titleStmt", "monogr", "sourceDesc")
 _NOT_A_NAME = frozenset({"date", "idno", "note", "num"})
 
 
 class HeaderCollector:
-    """Listens to a header for the first title and author.
+    """Finds the first title and author in a TEI header.
 
-    Those of the file's `titleStmt` go before those of the edition that it was made from.
+    The file's `titleStmt` takes precedence over the description of the printed edition.
     """
 
     def __init__(self) -> None:
@@ -32,7 +33,7 @@ class HeaderCollector:
         self._words: list[str] = []
 
     def begin(self, names: Sequence[str]) -> None:
-        """An element begins; `names` are its own and those around it, outermost first."""
+        """Take a start tag; `names` are the element and those around it, outermost first."""
         if self._open is None and names[-1] in ("title", "author"):
             where = next((name for name in _WHERE if name in names), "")
             key = (where, names[-1])
@@ -40,19 +41,19 @@ class HeaderCollector:
                 self._open, self._depth, self._words = key, len(names), []
 
     def text(self, names: Sequence[str], data: str) -> None:
-        """Characters stand in the innermost of these elements."""
+        """Take characters of the innermost of these elements."""
         if self._open is not None and not _NOT_A_NAME.intersection(names[self._depth :]):
             self._words.append(data)
 
     def end(self, depth: int) -> None:
-        """The element at a depth, from 1, ends."""
+        """Take the end tag of the element at a depth, counted from 1."""
         if self._open is not None and depth == self._depth:
             if words := " ".join("".join(self._words).split()):
                 self._found[self._open] = words
             self._open = None
 
     def found(self, what: str) -> str:
-        """The `title` or `author`, or "" where the header names none."""
+        """Return the `title` or `author`, or "" if the header names none."""
         return next(
             (self._found[where, what] for where in _WHERE if (where, what) in self._found), ""
         )
@@ -65,6 +66,8 @@ _SECTIONS = frozenset({"book", "chapter", "section", "paragraph", "part", "lette
 
 @dataclass(slots=True)
 class _Column:
+    """Labels and the offsets at which they begin."""
+
     starts: list[int] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
 
@@ -79,8 +82,8 @@ class _Column:
 class LabelCollector:
     """Counts pages (`pb`), lines (`lb`, `l`) and sections (`div`, `milestone`).
 
-    A line is called by its `n`; one without is counted on from the line before on its page. A
-    line break that no word precedes on its page begins the first line, not the second.
+    A line has the number in its `n`; without one, it is one more than the line before on its page.
+    A line break before the first word of a page begins line 1, not line 2.
     """
 
     def __init__(self) -> None:
@@ -90,17 +93,18 @@ class LabelCollector:
         self._divisions: list[str] = []
 
     def page(self, attributes: Mapping[str, str], place: int) -> None:
-        """A `pb` at a place of the plain text."""
+        """Begin a page (`pb`) at an offset of the plain text; its lines are counted from 1."""
         self._pages.add(place, attributes.get("n", ""))
         self._line, self._line_start = 1, place
         self._lines.add(place, "1")
 
     def line(self, attributes: Mapping[str, str], place: int) -> None:
-        """An `lb`."""
+        """Begin a line (`lb`)."""
         if not self._broken:
             self._broken = True
             if self._lines.starts[:1] != [0]:
-                # Before the first line break nothing told that there are lines.
+                # The text before the first `lb` is line 1; until now nothing showed that lines
+                # are marked at all.
                 self._lines.starts.insert(0, 0)
                 self._lines.labels.insert(0, "1")
         given = attributes.get("n", "")
@@ -112,23 +116,23 @@ class LabelCollector:
         self._lines.add(place, given or str(self._line))
 
     def verse(self, number: str, place: int) -> None:
-        """An `l` begins, or, with no number, ends."""
+        """Begin a verse line (`l`), or end it where the number is ""."""
         self._broken = True
         self._lines.add(place, number)
 
     def division(self, attributes: Mapping[str, str], place: int) -> None:
-        """A `div` begins."""
+        """Begin a `div`; an `n` with a colon is an identifier (a URN), not a number."""
         number = attributes.get("n", "")
         self._divisions.append("" if ":" in number else number)
         self._sections.add(place, self._section())
 
     def division_end(self, place: int) -> None:
-        """A `div` ends."""
+        """End a `div`; the section around it continues."""
         self._divisions.pop()
         self._sections.add(place, self._section())
 
     def milestone(self, attributes: Mapping[str, str], place: int) -> None:
-        """A `milestone`; only those that number sections count."""
+        """Begin the section that a `milestone` numbers; other milestones are ignored."""
         if attributes.get("unit", "") in _SECTIONS and (number := attributes.get("n", "")):
             self._sections.add(place, ".".join(filter(None, [self._section(), number])))
 
@@ -136,27 +140,27 @@ class LabelCollector:
         return ".".join(filter(None, self._divisions))
 
     def mark(self) -> tuple[int, int, int, int, int]:
-        """Remember how far they have been counted."""
+        """Return the state of the counts, for `back_to`."""
         columns = (self._pages, self._lines, self._sections)
         pages, lines, sections = (len(column.starts) for column in columns)
         return pages, lines, sections, self._line, self._line_start
 
     def back_to(self, mark: tuple[int, int, int, int, int]) -> None:
-        """Forget what came after a mark."""
+        """Return to a state, forgetting what was counted since."""
         for column, length in zip((self._pages, self._lines, self._sections), mark, strict=False):
             column.cut(length)
         self._line, self._line_start = mark[3:]
 
     def pages(self) -> Labels:
-        """The pages."""
+        """Return the labels of the pages."""
         return Labels(self._pages.starts, self._pages.labels)
 
     def lines(self) -> Labels:
-        """The lines; none where the file has no line breaks."""
+        """Return the labels of the lines; none if the file marks no lines."""
         return Labels(self._lines.starts, self._lines.labels) if self._broken else Labels()
 
     def sections(self) -> Labels:
-        """The sections."""
+        """Return the labels of the sections."""
         return Labels(self._sections.starts, self._sections.labels)
 
 
@@ -168,19 +172,19 @@ class OpenElement:
     """An element between its start tag and its end tag.
 
     Attributes:
-        name: Its local name, or `{…}` and its name if it is not of TEI.
-        prefix: What stands before the name in its tag.
+        name: Its local name, with `{}` before it if it is not of TEI.
+        prefix: The prefix of its name in the tag, with a colon, or "".
         number: Which of its parent's children of that name it is, from 1.
         byte: The first byte of its start tag.
         raw: The first character in it among all characters of the document.
         out: Whether its words are left out, for any reason.
-        hidden: Whether they are left out for another reason than their language: then all that is
-            in it is left out too.
+        hidden: Whether they are left out for another reason than their language. Then everything
+            inside is left out too, whereas Latin inside a foreign element is read.
         language: Its `xml:lang`, or that of the element around it.
         line: The line of the file on which its start tag begins.
-        omission: What is told of its words if they are left out.
+        omission: The record of its words if they are left out.
         block: Whether it begins and ends a line.
-        node: Its number among `Nodes`, -1 as long as it holds no text.
+        node: Its row in `Nodes`, or -1 as long as it holds no text.
         children: How many children it has had, by name.
     """
 
@@ -200,7 +204,7 @@ class OpenElement:
 
 
 class ElementStack:
-    """Keeps the stack of open elements, and numbers those in which text is found."""
+    """Keeps the stack of open elements, and gives those that hold text a row in `Nodes`."""
 
     def __init__(self) -> None:
         self.stack: list[OpenElement] = []
@@ -209,7 +213,7 @@ class ElementStack:
     def push(
         self, name: str, prefix: str, byte: int, raw: int, *, out: bool, block: bool
     ) -> OpenElement:
-        """An element begins."""
+        """Push an element at its start tag."""
         number = 1
         if self.stack:
             children = self.stack[-1].children
@@ -221,14 +225,14 @@ class ElementStack:
         return element
 
     def pop(self, stop: int) -> OpenElement:
-        """The innermost element ends; its end tag ends before a byte."""
+        """Pop the innermost element, whose end tag ends before the byte `stop`."""
         element = self.stack.pop()
         if element.node >= 0:
             self._nodes.stop[element.node] = stop
         return element
 
     def current(self) -> int:
-        """The number of the innermost element, which holds text."""
+        """Return the row of the innermost element, giving one to it and to those around it."""
         if self.stack[-1].node < 0:
             self._number_all()
         return self.stack[-1].node
@@ -251,7 +255,7 @@ class ElementStack:
             parent = element.node
 
     def path(self, namespaced: bool) -> str:
-        """The path to the innermost element."""
+        """Return the path to the innermost element."""
         prefix = "tei:" if namespaced else ""
         return "".join(
             f"/{prefix}{element.name}[{element.number}]"
@@ -260,11 +264,11 @@ class ElementStack:
         )
 
     def finished(self, runs: Runs, length: int) -> Nodes:
-        """The elements that hold text, with the stretch that each holds.
+        """Return the elements that hold text, with the stretch of text of each.
 
         Args:
-            runs: Of the whole text.
-            length: Its characters.
+            runs: The runs of the whole text.
+            length: Its length in characters.
         """
         nodes = self._nodes
         for run, node in enumerate(runs.node):
@@ -289,12 +293,13 @@ _TARGETS = ("cRef", "target", "source", "corresp")
 _POINTERS = frozenset({"ref", "ptr"})
 _XML_ID = "xml:id"
 _LONGEST_NOTE = 100_000
-"""Most characters that are kept of a note: notes inside each other must not fill the memory."""
+"""Most characters that are kept of a note. Notes may stand inside notes, and each keeps the words
+of those inside it: without a limit a hostile file would fill the memory."""
 
 
 @dataclass(slots=True, eq=False)
 class _OpenAnnotation:
-    """An annotation whose words are not all read."""
+    """An annotation whose end tag has not been read yet."""
 
     element: OpenElement
     target: str
@@ -313,7 +318,7 @@ class _OpenAnnotation:
 
 
 class AnnotationCollector:
-    """Gathers annotations, ids and pointers."""
+    """Collects annotations, ids and pointers."""
 
     def __init__(self) -> None:
         self._records: list[_OpenAnnotation] = []
@@ -324,12 +329,12 @@ class AnnotationCollector:
         self.reserved: set[str] = set()
 
     def reserve(self, attributes: Mapping[str, str]) -> None:
-        """Remember an id that a finding could be given too."""
+        """Remember an id that might also be given to a finding."""
         if (identifier := attributes.get(_XML_ID, "")).startswith("allusion"):
             self.reserved.add(identifier)
 
     def identify(self, element: OpenElement, attributes: Mapping[str, str], point: int) -> None:
-        """Note an element's id, and what it points to."""
+        """Remember an element's id, and the id that it points to."""
         if identifier := attributes.get(_XML_ID, ""):
             self._ids.setdefault(identifier, (element, point))
         if element.name in _POINTERS and attributes.get("target", "").startswith("#"):
@@ -345,16 +350,16 @@ class AnnotationCollector:
         left_out: str = "",
         follows: str = "",
     ) -> None:
-        """An annotation begins at a point of the plain text.
+        """Begin an annotation.
 
         Args:
-            element: The element that it is.
+            element: The element that annotates.
             attributes: Its attributes.
-            point: Where in the plain text it begins.
+            point: The offset in the plain text at which it begins.
             xpath: The path to it.
             line: The line of the file.
-            left_out: What is left out around it.
-            follows: What is left out directly before it.
+            left_out: The name of the omission around it, or "".
+            follows: The name of the omission directly before it, or "".
         """
         target = next((attributes[name] for name in _TARGETS if attributes.get(name)), "")
         if not target and element.name == "bibl":
@@ -381,14 +386,14 @@ class AnnotationCollector:
             self._capturing.append(record)
 
     def text(self, data: str) -> None:
-        """Characters stand in the annotations that are open."""
+        """Add characters to all open annotations whose words are kept."""
         for record in self._capturing:
             if record.words is not None and record.length < _LONGEST_NOTE:
                 record.words.append(data)
                 record.length += len(data)
 
     def end(self, element: OpenElement) -> bool:
-        """An element ends; whether it was the innermost annotation."""
+        """Take an end tag; return whether the element was the innermost annotation."""
         if not self._open or self._records[self._open[-1]].element is not element:
             return False
         record = self._records[self._open.pop()]
@@ -397,18 +402,18 @@ class AnnotationCollector:
         return True
 
     def leave_out_last(self, element: OpenElement) -> None:
-        """The annotation that an element is turns out to be no words of the text."""
+        """Mark an element's annotation as left out: its words turn out not to be the text's."""
         for record in reversed(self._records):
             if record.element is element:
                 record.out = True
                 return
 
     def annotations(self, nodes: Nodes) -> tuple[Annotation, ...]:
-        """All of them, in the order of their start tags."""
+        """Return all annotations in the order of their start tags."""
         return tuple(self._annotation(record, nodes) for record in self._records)
 
     def ids(self, nodes: Nodes) -> dict[str, tuple[int, int]]:
-        """Where the elements with an id stand."""
+        """Return start and end of each element with an id, in characters of the plain text."""
         return {
             identifier: _stretch(element, point, nodes)
             for identifier, (element, point) in self._ids.items()
@@ -450,6 +455,8 @@ _PIECE = re.compile(
     # Blanks; or words with one blank or line end between them, none of them broken by a hyphen.
     rf"([ \t\n\r]+)|[^ \t\n\r]+(?:(?: |(?<![{_HYPHENS}])\n)[^ \t\n\r]+)*"
 )
+# The gap between the last word and the next, the stronger the higher: nothing, a border of words
+# without a blank, a blank, a line end, a break within a word, the end of a block.
 _NOTHING, _WORD, _BLANK, _BREAK, _JOINT, _LINE = range(6)
 _CLOSING = frozenset(".,;:!?\u2026\u00b7)]}\u2019\u201d\u00bb\u203a'\"" + _HYPHENS)
 _OPENING = frozenset("([{\u201c\u2018\u201e\u201a\u00ab\u2039")
@@ -457,7 +464,7 @@ _OPENING = frozenset("([{\u201c\u2018\u201e\u201a\u00ab\u2039")
 
 @dataclass(frozen=True, slots=True)
 class TextPosition:
-    """How far the plain text had come, to go back to."""
+    """A state of a `TextBuilder`, to which it can return."""
 
     parts: int
     last: str
@@ -468,15 +475,15 @@ class TextPosition:
 
 
 class TextBuilder:
-    """Puts a plain text together from the characters of a file.
+    """Builds the plain text and its runs from the characters of a file.
 
     Blanks and line ends in a row become one blank; blocks are lines of their own. A word that a
-    hyphen breaks before a line end is put together, and so is one around a break that does not
-    break words.
+    hyphen breaks before a line end is joined, and so is a word around a break within it
+    (`break="no"`).
 
     Args:
-        width: Tells how many bytes a text takes up in the file.
-        node: Tells the number of the element that is open.
+        width: Returns the number of bytes of a text in the file's encoding.
+        node: Returns the row of the innermost open element.
     """
 
     def __init__(self, width: Callable[[str], int], node: Callable[[], int]) -> None:
@@ -485,23 +492,24 @@ class TextBuilder:
         self._parts: list[str] = []
         self.length = 0
         self.runs = Runs()
-        # What stands between the last word and the next, and where its blank is.
+        # The gap after the last word, and byte, size, raw offset and node of its blank.
         self._gap = _NOTHING
         self._blank = (0, 0, 0, 0)
-        # Whether the last run may go on: not after a character reference.
+        # Whether the last run may be continued: not after a character reference, whose bytes are
+        # more than its characters.
         self._extensible = False
 
     def text(
         self, data: str, pieces: Sequence[str], starts: Sequence[int], stop: int, raw: int
     ) -> None:
-        """Characters of the file.
+        """Add characters of the file.
 
         Args:
-            data: All of them.
-            pieces: The same in pieces.
+            data: The characters.
+            pieces: The same characters in the pieces that the parser reported.
             starts: The first byte of each piece.
-            stop: The byte after the last.
-            raw: How many characters of the document are before them.
+            stop: The byte after the last piece.
+            raw: The number of characters of the document before them.
         """
         if stop - starts[0] == self._width(data):
             self._regular(data, starts[0], raw)
@@ -516,7 +524,7 @@ class TextBuilder:
             raw += len(piece)
 
     def _regular(self, data: str, byte: int, raw: int) -> None:
-        """Characters that all stand in the file as they are."""
+        """Add characters that stand in the file as themselves, not as references."""
         place = 0
         for match in _PIECE.finditer(data):
             piece = match[0]
@@ -528,44 +536,44 @@ class TextBuilder:
             byte, place = byte + size, match.end()
 
     def line(self) -> None:
-        """A block begins or ends."""
+        """Begin a new line, since a block begins or ends."""
         if self.length:
             self._gap = _LINE
 
     def word_border(self) -> None:
-        """Markup stands here that words do not go over: a blank, but for punctuation."""
+        """End a word at markup: a blank follows, unless punctuation does."""
         if self.length and self._gap == _NOTHING:
             self._gap = _WORD
 
     def word_goes_on(self) -> None:
-        """What comes next goes on with the word before, over any blank or line end."""
+        """Join what comes next to the word before, over any blank or line end."""
         if self.length:
             self._gap = _JOINT
 
     def break_off(self) -> None:
-        """A break that was within a word turns out to be at its end."""
+        """Turn a break within a word into one after it, since the word ended there."""
         if self._gap == _JOINT:
             self._gap = _BREAK
 
     @property
     def position(self) -> tuple[int, int]:
-        """How far the text has come, and what stands between its last word and the next."""
+        """The length of the text and the gap after it; both stay equal until something is added."""
         return self.length, self._gap
 
     def line_break(self, joins: bool) -> None:
-        """A break of line or page stands here, within a word if it `joins`."""
+        """Note a break of line or page, within a word if it `joins`."""
         if self.length and self._gap != _LINE:
             self._gap = _JOINT if joins or self._gap == _JOINT else _BREAK
 
     def mark(self) -> TextPosition:
-        """Remember how far the text has come."""
+        """Return the state of the text, for `back_to`."""
         last = self._parts[-1] if self._parts else ""
         size = self.runs.size[-1] if self.runs.size else 0
         gap = (self._gap, self._blank)
         return TextPosition(len(self._parts), last, self.length, len(self.runs.plain), size, gap)
 
     def back_to(self, mark: TextPosition) -> None:
-        """Forget what came after a mark."""
+        """Return to a state, forgetting the text that came after it."""
         del self._parts[mark.parts :]
         for column in self.runs.columns():
             del column[mark.runs :]
@@ -577,11 +585,11 @@ class TextBuilder:
         self._extensible = False
 
     def since(self, mark: TextPosition) -> str:
-        """The text after a mark."""
+        """Return the text that was added since a state."""
         return "".join(self._parts[mark.parts :])
 
     def finished(self) -> str:
-        """The whole text."""
+        """Return the whole text; the builder is of no use afterwards."""
         text = "".join(self._parts)
         self._parts.clear()
         return text
@@ -610,19 +618,19 @@ class TextBuilder:
         self._append(data, byte, size, raw, self._node())
 
     def _are_apart(self, following: str) -> bool:
-        """Whether a blank belongs between the text and what follows: not beside punctuation."""
+        """Whether a blank belongs between the text and what follows: not next to punctuation."""
         before = next(filter(None, reversed(self._parts)), "")
         return following[0] not in _CLOSING and before[-1:] not in _OPENING
 
     def _drop_hyphen(self) -> bool:
-        """Take away the hyphen that ends the text, if a letter is before it."""
+        """Remove a hyphen after a letter at the end of the text; return whether there was one."""
         last = self._parts[-1]
         before = last[-2:-1] or "".join(self._parts[-2:-1])[-1:]
         if not last or last[-1] not in _HYPHENS or not before.isalpha():
             return False
         self._parts[-1] = last[:-1]
         self.length -= 1
-        # A run may stay behind without characters; the next one starts at the same place.
+        # The run may be left without characters; the next one then starts at the same offset.
         alone = self.runs.plain[-1] == self.length
         self.runs.size[-1] = 0 if alone else self.runs.size[-1] - self._width(last[-1])
         self._extensible = False

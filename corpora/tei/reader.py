@@ -1,4 +1,17 @@
-"""From the events of a TEI file to its plain text, labels and annotations."""
+"""The reader of TEI P5: the words of a file in their order, with the place of every character.
+
+The header, notes, apparatus and the elements that `rules` lists are left out. In `choice` the
+correction, the regularised and the expanded form are read (`corr`, `reg`, `expan`), in `app` the
+`lem`, or the first reading if there is none; other readings are left out. `supplied`, `add` and
+`unclear` are read as they stand; a `gap` adds nothing. Blocks (`p`, `l`, `head`, …) are lines of
+the plain text; other line ends and blanks in a row are one blank. A break of line or page separates
+words unless it says `break="no"`; a word that a hyphen breaks at a line end is one word, without
+the hyphen.
+
+Some decisions depend on what comes later in the file (a better reading in a `choice`, an empty
+`reg`, the end of a `delSpan`). The reader then returns to a saved state of the text and its labels,
+or, for a deletion without an end, reads the file again.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,12 +55,94 @@ _QUOTES = frozenset({"cit", "q", "quote"})
 _MAY_BE_EMPTY = frozenset({"ex", "expan", "rdg", "reg"})
 """Readings that are no reading where they are empty; a `lem` or `corr` may mean an omission."""
 
+
+def read_tei(
+    path: Path,
+    *,
+    keep: frozenset[str] = frozenset(),
+    languages: frozenset[str] = frozenset(),
+) -> SourceText:
+    """Return the text of a TEI file.
+
+    The file is streamed; memory holds its text, some numbers for each line and element, and its
+    notes.
+
+    Args:
+        path: TEI P5, in UTF-8, UTF-16, ISO-8859-1 or another encoding of one byte a character,
+            as the file declares.
+        keep: Elements that are left out by default and shall be read, such as `note`.
+        languages: Values of `xml:lang` that are read besides Latin; `all` means every language.
+
+    Raises:
+        InputError: The file is not well-formed, not TEI, declares entities, or has no Latin text.
+
+    Example:
+        >>> import tempfile
+        >>> tei = '<TEI><text><body><p>Gusta<lb break="no"/>te <note>Ps 33,9</note>'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "sermo.xml")
+        ...     _ = path.write_text(tei + "et videte</p></body></text></TEI>")
+        ...     source = read_tei(path)
+        ...     source.text, source.place(8, 10).xpath, source.annotations[0].text
+        ('Gustate et videte', '/TEI[1]/text[1]/body[1]/p[1]', 'Ps 33,9')
+    """
+    reader = TeiReader(path, keep, languages)
+    facts = read_events(path, reader)
+    # A `delSpan` to an id that never comes would leave out the rest of the file. Only the end of
+    # the file shows that, so the file is read again with such deletions ignored.
+    endless: frozenset[str] = frozenset()
+    while reader.deletions:
+        endless |= reader.deletions.keys()
+        reader = TeiReader(path, keep, languages, endless)
+        facts = read_events(path, reader)
+    text = reader.builder.finished()
+    left_out = _left_out(reader, len(text))
+    if not text:
+        told = left_out_note(left_out)
+        raise InputError(
+            f"{path}: there is no text outside of its header, notes and apparatus; "
+            + (told or "give it some")
+        )
+    check_latin(text, path)
+    runs, nodes = reader.builder.runs, reader.nodes.finished(reader.builder.runs, len(text))
+    text_map = TextMap(text, facts.codec, runs, nodes, namespaced=reader.namespaced)
+    return SourceText(
+        path=path,
+        kind="tei",
+        text=text,
+        map=text_map,
+        facts=facts,
+        title=reader.header.found("title"),
+        author=reader.header.found("author"),
+        pages=reader.labels.pages(),
+        lines=reader.labels.lines(),
+        sections=reader.labels.sections(),
+        annotations=reader.notes.annotations(nodes),
+        ids=reader.notes.ids(nodes),
+        pointers=reader.notes.pointers,
+        insert_at=reader.insert_at,
+        prefix=reader.prefix,
+        reserved=frozenset(reader.notes.reserved),
+        left_out=left_out,
+        remarks=tuple(reader.remarks),
+    )
+
+
+def _left_out(reader: "TeiReader", length: int) -> tuple[LeftOut, ...]:
+    """The omissions that have words, in the order of the file."""
+    # An omission inside a reading that was taken back may lie behind the end of the text.
+    for omission in reader.omissions:
+        omission.start = min(omission.start, length)
+    found = (omission.finished() for omission in reader.omissions if omission.words)
+    return tuple(sorted(found, key=lambda each: (each.start, each.line)))
+
+
 _State = tuple[TextPosition, tuple[int, int, int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The child of a `choice` or `app` that is read, as far as is known."""
+    """The child of a `choice` or `app` that is read so far; a later child may replace it."""
 
     name: str
     rank: tuple[int, int]
@@ -55,13 +150,14 @@ class _Reading:
 
 
 class TeiReader:
-    """The `tei_events.Events` that read a text.
+    """Receives the events of a TEI file (`events.Events`) and collects its text and annotations.
 
     Args:
         path: The file, for messages.
-        keep: Elements whose words are read although they are left out by default.
+        keep: Elements that are left out by default and shall be read.
         languages: Languages that are read besides Latin.
-        endless: Ids to which no deletion goes, since they do not follow it.
+        endless: Ids at which deletions claim to end but which do not follow them; such deletions
+            are ignored.
     """
 
     def __init__(
@@ -89,36 +185,38 @@ class TeiReader:
         self._raw = 0
         self._spaces: list[dict[str, str]] = [{}]
         self._headers = 0
-        # For each open `choice`, `app`, `ref`, `am` and `g`: how far the text was when it began.
+        # For each open `choice`, `app`, `ref`, `am` and `g` the state of the text when it began, to
+        # which the reader returns if its words turn out not to be read.
         self._states: dict[OpenElement, _State] = {}
         self._chosen: dict[OpenElement, _Reading] = {}
         self._stray: dict[OpenElement, Omission] = {}
         self._nothing = Omission("", "element", 0, 0, "")
-        # The words (`w`) that are open: how long the text was when each began, and whether it
-        # goes on in another element.
+        # The words (`w`) that are open, each with the length of the text when it began and whether
+        # it continues in another element.
         self._words: dict[OpenElement, tuple[int, bool]] = {}
-        # How long the text was when a word ended that goes on in another element.
+        # The length of the text when a word ended that continues in another element; -1 for none.
         self._unfinished, self._joins_next = -1, False
-        # How long it was at a line break that joins only because it is inside a `w`.
+        # The length at a line break that joins only because it stands inside a `w`; -1 for none.
         self._soft_joint = -1
-        # How far the text was when the last `am` and `ex` ended, and when that `am` began.
+        # The position of the text at the end of the last `am` and `ex`, with the state before the
+        # `am`: letters that an abbreviation mark stands for replace the mark next to them.
         self._last_am: tuple[tuple[int, int], _State] | None = None
         self._last_ex: tuple[int, int] | None = None
         self._deletion_end: OpenElement | None = None
         self._last_foreign: Omission | None = None
 
     def opened(self, codec: str) -> None:
-        """The encoding is known, so that bytes can be counted."""
+        """Take the encoding, which tells how many bytes each character has."""
         self.builder = TextBuilder(_width(codec), self.nodes.current)
 
     def begin(self, name: str, attributes: Attributes, start: int, line: int) -> None:
-        """An element begins."""
+        """Decide whether an element's words are read, and tell the collectors."""
         local, prefix = self._resolve(name, attributes, line)
         parent = self.nodes.stack[-1] if self.nodes.stack else None
         if parent is None:
             self._check_root(local, prefix, name, line)
         around = parent.language if parent else ""
-        # `lang` without a prefix is of older TEI, but stands in many a file of P5.
+        # `lang` without a prefix belongs to older TEI, but many P5 files still have it.
         language = attributes.get("xml:lang", attributes.get("lang", around))
         foreign = not is_read_language(language, self._languages)
         hidden_as = "other namespaces" if local[0] == "{" else ""
@@ -157,7 +255,7 @@ class TeiReader:
         cause: Cause,
         line: int,
     ) -> None:
-        """An element's words are left out: a new omission, or more of the one around it."""
+        """Leave out an element's words, in a new omission or as part of the one around it."""
         around = None if parent is None else parent.omission
         same_language = parent is not None and parent.language == element.language
         if around is not None and (
@@ -200,7 +298,7 @@ class TeiReader:
             if local == "delSpan":
                 self._begin_deletion(attributes, line)
         elif local == "pb" and element.omission is not None and element.omission.cause == "part":
-            # The text after a preface may begin on its last page.
+            # The last page of a preface may also be the first page of the text.
             self.labels.page(attributes, place)
         if local in ANNOTATED and (
             local != "seg" or "source" in attributes or "corresp" in attributes
@@ -212,7 +310,7 @@ class TeiReader:
             self.notes.begin(element, attributes, place, xpath, line, around, follows)
 
     def _hidden_around(self) -> str:
-        """What is left out around the innermost element, if it is no note or variant."""
+        """The name of the part or language that is left out around the innermost element, or ""."""
         if self.deletions:
             return "delSpan"
         for element in reversed(self.nodes.stack):
@@ -223,7 +321,7 @@ class TeiReader:
         return ""
 
     def end(self, name: str, start: int, stop: int) -> None:
-        """An element ends."""
+        """Close an element, and undo or finish what its start tag began."""
         depth = len(self.nodes.stack)
         element = self.nodes.pop(stop)
         self._spaces.pop()
@@ -243,7 +341,7 @@ class TeiReader:
         if element.hidden:
             return
         if element.name == "app" and chosen is None:
-            # Without readings it is what some editions put at the foot of a page.
+            # An `app` without readings: some editions print such a note at the foot of the page.
             self.notes.leave_out_last(element)
         if state is not None:
             self._end_state(element, state)
@@ -271,7 +369,7 @@ class TeiReader:
             self.builder.word_border()
 
     def text(self, pieces: Sequence[str], starts: Sequence[int], stop: int) -> None:
-        """Characters."""
+        """Add characters to the text, the header or an omission."""
         top, data = self.nodes.stack[-1], "".join(pieces)
         if self._headers:
             self.header.text([each.name for each in self.nodes.stack], data)
@@ -287,7 +385,7 @@ class TeiReader:
         self._raw += len(data)
 
     def _omission_of(self, top: OpenElement, data: str) -> Omission | None:
-        """What characters are left out with, or None where they are read."""
+        """The omission that characters belong to, or None if they are read."""
         if top.omission is not None:
             return top.omission
         if top.name in ELEMENTS_ONLY:
@@ -299,18 +397,21 @@ class TeiReader:
         return next(iter(self.deletions.values()), None)
 
     def cdata(self, begins: bool, start: int, stop: int) -> None:
-        """A CDATA section begins or ends: an element in which nothing can be marked up."""
+        """Treat a CDATA section as an element (`#cdata`) into which no tag can be put."""
         if begins:
             top = self.nodes.stack[-1]
             element = self.nodes.push("#cdata", "", start, self._raw, out=top.out, block=False)
             element.hidden, element.language = top.hidden, top.language
-            # Between the readings of an `app` there is nothing to read, in CDATA or not.
+            # Characters between the readings of an `app` are never text, not even in CDATA.
             element.omission = self._nothing if top.name in ELEMENTS_ONLY else top.omission
         else:
             self.nodes.pop(stop)
 
     def _resolve(self, name: str, attributes: Attributes, line: int) -> tuple[str, str]:
-        """The local name, `{}` before it if it is not of TEI, and its prefix with a colon."""
+        """Return an element's local name and its prefix with a colon.
+
+        The name of an element of another namespace begins with `{}`, so that it equals no TEI name.
+        """
         scope = self._spaces[-1]
         declared = {
             key[6:]: value
@@ -341,7 +442,7 @@ class TeiReader:
         self.prefix = prefix
 
     def _is_chosen(self, local: str, attributes: Attributes, line: int) -> bool:
-        """Whether a child of a `choice` or `app` is read; another one may give way to it."""
+        """Whether a child of a `choice` or `app` is read; it may replace the one read so far."""
         if local == "am" and self._am_is_written_out():
             return False
         holder = self._holder()
@@ -361,7 +462,7 @@ class TeiReader:
         return True
 
     def _holder(self) -> OpenElement | None:
-        """The `choice` or `app` whose child comes next, groups of readings aside."""
+        """The `choice` or `app` of which the next element is a child, directly or in a `rdgGrp`."""
         for element in reversed(self.nodes.stack):
             if element.name in _CHOICES:
                 return element if element in self._states else None
@@ -370,14 +471,14 @@ class TeiReader:
         return None
 
     def _am_is_written_out(self) -> bool:
-        """Whether the letters that a mark of abbreviation stands for are in the text."""
+        """Whether the letters for an abbreviation mark (`am`) are in the text already."""
         if any(each.name == "expan" for each in self.nodes.stack):
             return True
         in_choice = self.nodes.stack[-1].name == "choice"
         return not in_choice and self._last_ex == self.builder.position
 
     def _give_way_to_ex(self) -> None:
-        """Leave out an `am` right before the `ex` that begins."""
+        """Take back an `am` that stands right before the `ex` that begins."""
         if self._last_am is not None and self.nodes.stack[-2].name != "choice":
             position, state = self._last_am
             if position == self.builder.position:
@@ -387,7 +488,7 @@ class TeiReader:
     def _leave_out_since(
         self, state: _State, what: str, line: int, cause: Cause = "variant"
     ) -> None:
-        """Take words out of the text again."""
+        """Take the words since a state out of the text again, and record them as left out."""
         if words := self.builder.since(state[0]).strip():
             xpath = self.nodes.path(self.namespaced)
             omission = Omission(what, cause, state[0].length, line, xpath)
@@ -396,7 +497,7 @@ class TeiReader:
         self._go_back(state)
 
     def _count(self, element: OpenElement, attributes: Attributes, place: int) -> None:
-        """Line ends and the numbers of pages, lines and sections."""
+        """Count pages, lines and sections, and note line ends."""
         local = element.name
         if local in BREAKS:
             self._break(attributes)
@@ -412,7 +513,7 @@ class TeiReader:
             self.labels.milestone(attributes, place)
 
     def _break(self, attributes: Attributes) -> None:
-        """A break of a line, page or column; within a `w` it separates only if it says so."""
+        """Note a break; within a `w` it separates words only if it says so."""
         joins = joins_words(attributes)
         if not joins and self._words and attributes.get("break") != "yes":
             began, _ = next(iter(self._words.values()))
@@ -421,7 +522,7 @@ class TeiReader:
         self.builder.line_break(joins)
 
     def _border(self, element: OpenElement, attributes: Attributes) -> None:
-        """Words do not go over some elements, blank or not."""
+        """End the word before an element that separates words even without a blank."""
         local = element.name
         if element.out:
             return
@@ -459,7 +560,7 @@ class TeiReader:
         self.builder.word_border()
 
     def _begin_deletion(self, attributes: Attributes, line: int) -> None:
-        """Words are deleted up to an element with an id, which comes later."""
+        """Leave out words from a `delSpan` up to the element whose id it names."""
         target = attributes.get("spanTo", "").removeprefix("#")
         if not target:
             self.remarks.append(f"line {line}: a delSpan has no spanTo; nothing is left out for it")
@@ -478,7 +579,7 @@ class TeiReader:
             self._deletion_end = self.nodes.stack[-1]
 
     def _drop_reference(self, element: OpenElement, state: _State) -> None:
-        """Leave out a `ref` that holds a reference or the mark of a note, not words."""
+        """Take back a `ref` whose words are a printed reference or the mark of a note."""
         words = self.builder.since(state[0])
         quoted = any(each.name in _QUOTES for each in self.nodes.stack)
         if not words.strip() or is_printed_reference(words, quoted=quoted):
@@ -494,7 +595,7 @@ class TeiReader:
 
 
 def _takes_blanks(omission: Omission, data: str) -> bool:
-    """Whether the words on both sides of what is left out are words apart."""
+    """Whether the words before and after an omission are separate words."""
     if omission.cause == "language":
         return not data.isspace()
     spaced = data[0].isspace() or data[-1].isspace()
@@ -502,100 +603,9 @@ def _takes_blanks(omission: Omission, data: str) -> bool:
 
 
 def _width(codec: str) -> Callable[[str], int]:
-    """How many bytes a text takes up in an encoding."""
+    """Return a function that counts the bytes of a text in an encoding."""
     if codec == "utf-8":
         return lambda text: len(text) if text.isascii() else len(text.encode())
     if codec.startswith("utf-"):
         return lambda text: len(text.encode(codec))
     return len
-
-
-# TEI P5 read for its text: words in their order, with the place of every character.
-#
-# The header, notes, apparatus and what `tei_rules` lists are left out. In `choice` the correction,
-# the regularised and the expanded form are read (`corr`, `reg`, `expan`), in `app` the `lem`, or
-# the first reading where there is none; what else is in an `app` is left out. `supplied`, `add` and
-# `unclear` are read as they stand; a `gap` is nothing. Blocks (`p`, `l`, `head`, …) are lines of the
-# plain text; other line ends and blanks in a row are one blank. A break of line or page separates
-# words unless it says `break="no"`; a word that a hyphen breaks at a line end is one word, without
-# the hyphen.
-
-
-def read_tei(
-    path: Path,
-    *,
-    keep: frozenset[str] = frozenset(),
-    languages: frozenset[str] = frozenset(),
-) -> SourceText:
-    """Read a TEI file.
-
-    It is read as a stream; memory holds its text, some numbers for each line and element, and
-    its notes.
-
-    Args:
-        path: TEI P5, in UTF-8, UTF-16, ISO-8859-1 or another encoding of one byte a character,
-            as the file declares.
-        keep: Elements whose words are read although they are left out by default, such as `note`.
-        languages: Values of `xml:lang` that are read besides Latin; `all` is every one.
-
-    Raises:
-        InputError: It is not well-formed, not TEI, declares entities, or has no Latin text.
-
-    Example:
-        >>> import tempfile
-        >>> tei = '<TEI><text><body><p>Gusta<lb break="no"/>te <note>Ps 33,9</note>'
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder, "sermo.xml")
-        ...     _ = path.write_text(tei + "et videte</p></body></text></TEI>")
-        ...     source = read_tei(path)
-        ...     source.text, source.place(8, 10).xpath, source.annotations[0].text
-        ('Gustate et videte', '/TEI[1]/text[1]/body[1]/p[1]', 'Ps 33,9')
-    """
-    reader = TeiReader(path, keep, languages)
-    facts = read_events(path, reader)
-    # A deletion to an id that never comes would leave out all the rest.
-    endless: frozenset[str] = frozenset()
-    while reader.deletions:
-        endless |= reader.deletions.keys()
-        reader = TeiReader(path, keep, languages, endless)
-        facts = read_events(path, reader)
-    text = reader.builder.finished()
-    left_out = _left_out(reader, len(text))
-    if not text:
-        told = left_out_note(left_out)
-        raise InputError(
-            f"{path}: there is no text outside of its header, notes and apparatus; "
-            + (told or "give it some")
-        )
-    check_latin(text, path)
-    runs, nodes = reader.builder.runs, reader.nodes.finished(reader.builder.runs, len(text))
-    text_map = TextMap(text, facts.codec, runs, nodes, namespaced=reader.namespaced)
-    return SourceText(
-        path=path,
-        kind="tei",
-        text=text,
-        map=text_map,
-        facts=facts,
-        title=reader.header.found("title"),
-        author=reader.header.found("author"),
-        pages=reader.labels.pages(),
-        lines=reader.labels.lines(),
-        sections=reader.labels.sections(),
-        annotations=reader.notes.annotations(nodes),
-        ids=reader.notes.ids(nodes),
-        pointers=reader.notes.pointers,
-        insert_at=reader.insert_at,
-        prefix=reader.prefix,
-        reserved=frozenset(reader.notes.reserved),
-        left_out=left_out,
-        remarks=tuple(reader.remarks),
-    )
-
-
-def _left_out(reader: TeiReader, length: int) -> tuple[LeftOut, ...]:
-    """What was left out, in the order of the file, without what has no words."""
-    # What stands in a reading that had to give way may point behind the end of the text.
-    for omission in reader.omissions:
-        omission.start = min(omission.start, length)
-    found = (omission.finished() for omission in reader.omissions if omission.words)
-    return tuple(sorted(found, key=lambda each: (each.start, each.line)))

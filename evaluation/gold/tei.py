@@ -17,7 +17,7 @@ from allusion_es.evaluation.gold.tei_references import (
     is_biblical,
     looks_like_reference,
 )
-from allusion_es.language.latin.tokenise import Word, printed_words
+from allusion_es.language.latin.tokenise import WordSpan, printed_words
 from allusion_es.retrieval.types import Query
 
 # Which words of a text an encoded reference goes to.
@@ -122,9 +122,9 @@ class WordChooser:
         """A stretch of the text on one line."""
         return " ".join(self._text[start:end].split())
 
-    def _words(self, start: int, end: int) -> list[Word]:
+    def _words(self, start: int, end: int) -> list[WordSpan]:
         words = printed_words(self._text[start:end])
-        return [Word(word.form, word.start + start, word.end + start) for word in words]
+        return [WordSpan(word.form, word.start + start, word.end + start) for word in words]
 
     def _part(self, start: int, end: int, point: int) -> Chosen:
         """What a quotation has up to a reference in it; all of it where that is the only one."""

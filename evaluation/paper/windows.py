@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from allusion_es.core.errors import UsageError
 from allusion_es.evaluation.gold.link import GoldLink
-from allusion_es.language.latin.tokenise import Word, printed_words
+from allusion_es.language.latin.tokenise import WordSpan, printed_words
 from allusion_es.retrieval.types import Query
 
 
@@ -53,7 +53,7 @@ def window(query: Query, size: int) -> Query:
     )
 
 
-def anchor_words(query: Query, own: Sequence[Word]) -> tuple[int, int]:
+def anchor_words(query: Query, own: Sequence[WordSpan]) -> tuple[int, int]:
     """Numbers of the first and the last word of the anchor among the query's own words.
 
     Example:

@@ -1,4 +1,8 @@
-"""One analysis for collection and query: text to tokens, lemmas and their places."""
+"""Analysis of Latin text, the same for collections and queries: tokens, lemmas and their spans.
+
+Text is analysed here and not by Elasticsearch, so that an index on a server and one in this process
+hold the same words.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,7 +13,10 @@ from allusion_es.language.latin.lemmatise import Lemmatiser, load_lemmatiser
 from allusion_es.language.latin.tokenise import Tokeniser
 
 ANALYSIS_VERSION = 2
-"""Raised whenever the same text would give other tokens or lemmas."""
+"""Version of the analysis, to be raised whenever the same text would give other tokens or lemmas.
+
+Indexes and learned files record it, and are refused when it differs.
+"""
 
 
 _STOP_WORD_LIST = """
@@ -47,11 +54,11 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisSettings:
-    """What has to be equal for two texts to be comparable.
+    """The settings of an analysis; two texts are comparable if they were analysed with equal ones.
 
     Attributes:
         lemmatiser: Name of the plug-in.
-        lemmatiser_version: Its version, since another one may give other lemmas.
+        lemmatiser_version: Version of the plug-in; another one may give other lemmas.
         stop_words: Whether words of the stop list are left out.
         version: Version of the analysis in this package.
     """
@@ -63,10 +70,10 @@ class AnalysisSettings:
 
     @staticmethod
     def from_json(data: Mapping[str, object]) -> "AnalysisSettings":
-        """The settings whose plain values these are.
+        """Return the settings from their JSON object, as `dataclasses.asdict` made it.
 
         Raises:
-            TypeError: They are something else.
+            TypeError: A field is missing, unknown or of another type.
         """
         settings = AnalysisSettings(**data)  # type: ignore[arg-type]
         for name, default in asdict(AnalysisSettings()).items():
@@ -76,7 +83,7 @@ class AnalysisSettings:
 
 
 class Analyser:
-    """Turns text into an `Analysis`.
+    """Turns text into tokens, lemmas and spans, an `Analysis`.
 
     Args:
         lemmatiser: Name of a lemmatiser plug-in.
@@ -106,7 +113,7 @@ class Analyser:
         return self._lemmatiser.is_word(form)
 
     def analyse(self, text: str) -> Analysis:
-        """Tokens, lemmas and spans of `text`; empty tuples where it has no words."""
+        """Return tokens, lemmas and spans of a text; empty tuples if it has no words."""
         words = self._tokeniser.words(text)
         if self._stop:
             words = [word for word in words if word.form not in self._stop]
@@ -118,9 +125,9 @@ class Analyser:
         )
 
     def adopt(self, tokens: tuple[str, ...], lemmas: tuple[str, ...] | None) -> Analysis:
-        """The analysis of words that the user brought: only their spelling is folded.
+        """Return the analysis of tokens that the user brought; they are only folded.
 
-        Tokens without a letter are left out; where a lemma is missing, the lemmatiser gives it.
+        Tokens without a letter are dropped; a missing lemma is supplied by the lemmatiser.
 
         Raises:
             InputError: There is not one lemma for each token.

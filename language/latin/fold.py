@@ -16,18 +16,19 @@ from typing import TypeVar
 T = TypeVar("T")
 
 MAX_WORD = 100
-"""Longer words are cut: no Latin word is longer, and servers split words above 255."""
+"""Characters at which words are cut: no Latin word is longer, and Elasticsearch's `whitespace`
+tokenizer splits words above 255."""
 
 _LETTERS = str.maketrans({"v": "u", "j": "i"})
 _US = str.maketrans({"\ua770": "us"})
-"""Unicode takes the sign for -us apart as if it were the one for con-."""
+"""The sign for -us, which NFKD would replace by the sign for con-."""
 
 
 def kept_by_word(function: Callable[[str], T]) -> Callable[[str], T]:
-    """The function, which remembers what it gave for the last 200,000 words.
+    """Decorate a function of a word with an LRU cache of 200,000 words.
 
-    Words that are longer than any of Latin are not kept, or whoever asks a server could fill its
-    memory with them.
+    That is more than the distinct words of a large collection. Words longer than `MAX_WORD` are not
+    cached: otherwise queries could fill a server's memory.
 
     Example:
         >>> kept_by_word(str.upper)("deus")
@@ -44,12 +45,12 @@ def kept_by_word(function: Callable[[str], T]) -> Callable[[str], T]:
 
 @kept_by_word
 def fold(word: str) -> str:
-    """The word in lower case, without accents, with u for v and i for j.
+    """Return a word in lower case, without accents, with u for v and i for j.
 
-    Compatibility forms (long s, Roman numeral signs) become letters, ligatures are written
-    out (e caudata as `ae`), with accents or without, and so are the signs of medieval scribes
-    that `letters` knows. Macrons, accents, diaereses and everything that is not a letter fall
-    away. Never longer than `MAX_WORD` characters; empty where no letter is left.
+    Compatibility forms (long s, Roman numeral signs) become letters; ligatures (e caudata as `ae`)
+    and the signs of medieval scribes that `spelled` knows are written out. Macrons, accents,
+    diaereses and everything that is not a letter are dropped. The result has at most `MAX_WORD`
+    characters, and is empty if no letter is left.
 
     Example:
         >>> [fold(word) for word in ("Jūdæa", "VERBVM", "Israël", "sǽculum", "signi[fi]cat", "12")]
@@ -75,7 +76,7 @@ _SPELLED = {
 """Letters and scribes' signs that stand for the same letters everywhere."""
 
 _BY_PLACE = frozenset("ꝫȝʒꝗꝯↄɔꝉ")
-"""Scribes' signs that are read by where they stand (`_in_place`), and letters printed for them."""
+"""Scribes' signs whose reading depends on their place (`_in_place`), and letters for them."""
 
 _LETTER_NAME = re.compile(
     r"(?:LATIN|MODIFIER|COMBINING LATIN|LATIN SUBSCRIPT|LATIN SUPERSCRIPT)"
@@ -85,21 +86,21 @@ _LETTER_NAME = re.compile(
     r" ([A-Z]{1,2})(?: ROTUNDA| DIGRAPH)?(?: WITH(?:OUT)? .*| ABOVE| BELOW)?"
 )
 _SHORT_NAMES = frozenset({"OU", "OI", "ET", "IS", "US"})
-"""Names of two letters that are not the letters themselves."""
+"""Two-letter names in Unicode that do not spell the letters they name."""
 
 _CAUDA = frozenset("\u0327\u0328\u1dce")
-"""What makes an e an e caudata: cedilla, ogonek, and the ogonek above."""
+"""Marks that turn an e into an e caudata: cedilla, ogonek, and ogonek above."""
 
 
 def spelled(word: str) -> str:
-    """A lower-case word with the letters of the Latin alphabet.
+    """Return a word written with the letters of the Latin alphabet.
 
     Args:
-        word: In lower case and taken apart (NFKD).
+        word: The word, in lower case and decomposed (NFKD).
 
     Returns:
-        Its letters; accents and what is no letter are left out. Letters of other alphabets, and
-        those of phonetic ones such as `ə`, stay.
+        Its letters, without accents and other characters. Letters of other alphabets, and phonetic
+        letters such as `ə`, stay as they are.
 
     Example:
         >>> [spelled(word) for word in ("sæculum", "ꝓpter", "omnibꝫ", "q\u0365", "atꝗ", "ꝯmunis")]
@@ -121,7 +122,7 @@ def spelled(word: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _letter(character: str) -> str:
-    """What one character stands for, wherever it stands; "" for what is no letter."""
+    """The letters for a character whose reading does not depend on its place; "" for no letter."""
     if character.isascii():
         return character if character.isalpha() else ""
     if (found := _SPELLED.get(character)) is not None:
@@ -129,13 +130,13 @@ def _letter(character: str) -> str:
     name = unicodedata.name(character, "")
     if (match := _LETTER_NAME.fullmatch(name)) and match[1] not in _SHORT_NAMES:
         return match[1].lower()
-    # Apostrophes and the like of phoneticians are letters to Unicode, but to no reader of Latin.
+    # Unicode counts modifier letters (phoneticians' apostrophes) as letters; Latin does not.
     is_letter = character.isalpha() and not name.startswith("MODIFIER LETTER")
     return character if is_letter else ""
 
 
 def _in_place(word: str, place: int) -> str:
-    """A scribe's sign as its place in the word decides; itself, where that is in doubt."""
+    """The letters for a scribe's sign at a place of a word; the sign itself if in doubt."""
     sign, before, follows = word[place], word[:place], word[place + 1 :]
     if sign in "ꝫȝʒ":
         if before.endswith("q"):

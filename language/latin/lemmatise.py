@@ -1,4 +1,8 @@
-"""Lemmatisers: plug-ins that give a word form its dictionary form."""
+"""Lemmatisers: plug-ins that give a word form its dictionary form; `Simplemma` is the default.
+
+simplemma unpacks its dictionary at every start, which takes over a second. `SavedDictionaries`
+unpacks it once into the data folder; from then on it is memory-mapped and opens at once.
+"""
 
 import zlib
 from bisect import bisect_right
@@ -22,15 +26,15 @@ GROUP = "allusion_es.lemmatisers"
 
 
 class Lemmatiser(Protocol):
-    """Gives a word form its dictionary form; forms and lemmas are spelled as by `fold`."""
+    """A plug-in that gives a word form its dictionary form; both are spelled as by `fold`."""
 
     @property
     def version(self) -> str:
-        """Changes whenever lemmas may change."""
+        """The version, which changes whenever lemmas may change; indexes record it."""
         ...
 
     def lemma(self, form: str) -> str:
-        """The dictionary form of `form`; `form` itself where it is unknown."""
+        """Return the dictionary form of `form`, or `form` itself if it is unknown."""
         ...
 
     def is_word(self, form: str) -> bool:
@@ -39,20 +43,20 @@ class Lemmatiser(Protocol):
 
 
 def load_lemmatiser(name: str) -> Lemmatiser:
-    """The lemmatiser that is registered under `name`.
+    """Return the lemmatiser that is registered under `name`.
 
     Raises:
-        PluginError: There is none of that name, or it cannot be loaded.
+        PluginError: There is no lemmatiser of that name, or it cannot be loaded.
     """
     lemmatiser: Lemmatiser = start_plugin(GROUP, name)
     return lemmatiser
 
 
 class Simplemma:
-    """Latin lemmas from the simplemma package (dictionary and rules, .943 of PROIEL's lemmas).
+    """The lemmatiser of the simplemma package: dictionary and rules, .943 of PROIEL's lemmas.
 
     simplemma knows Latin best as dictionaries spell it, with v for consonantal u; forms are
-    respelled for it, and what it answers is folded again. Some of its lemmas are corrected.
+    respelled for it, and its lemmas are folded again. Some lemmas are corrected (`CORRECTIONS`).
 
     Example:
         >>> Simplemma().lemma("uiderunt"), Simplemma().is_word("populusque")
@@ -73,16 +77,17 @@ class Simplemma:
         self.is_word = kept_by_word(self._is_word)
 
     def _lemma(self, form: str) -> str:
-        """See `Lemmatiser.lemma`."""
+        """The lemma of a form, uncached."""
         if form in CORRECTIONS:
             return CORRECTIONS[form]
         return fold(self._lemmatise(self._spelling(form), lang="la")) or form
 
     def _is_word(self, form: str) -> bool:
-        """See `Lemmatiser.is_word`."""
+        """Whether any spelling of a form is in the dictionary, uncached."""
         return any(self._is_known(spelling) for spelling in spellings(form))
 
     def _spelling(self, form: str) -> str:
+        """The spelling of a form, with v or u, under which the dictionary has it."""
         known = (spelling for spelling in spellings(form) if self._is_known(spelling))
         return next(known, likely_spelling(form))
 
@@ -90,7 +95,7 @@ class Simplemma:
         return self._dictionary.get_lemma(spelling, "la") is not None
 
 
-# Corrections of simplemma's lemmas
+# Corrections of simplemma's lemmas, for frequent words of Christian Latin
 
 _CORRECTIONS = """
 abram>abram absalom>absalom aduersum>aduersus aduersus>aduersus altare>altare altaris>altare
@@ -105,26 +110,30 @@ uocem>uox
 """
 
 CORRECTIONS: dict[str, str] = dict(pair.split(">") for pair in _CORRECTIONS.split())
-"""Lemma of each form, both as `fold` spells them."""
+"""The lemma of each form, both as `fold` spells them.
+
+Source: our own reading of simplemma's lemmas for the 1,500 most frequent words of the Vulgate. Only
+forms with one likely reading there are listed (`regis` is of *rex*, not of *rego*).
+"""
 
 CORRECTIONS_VERSION = f"{zlib.crc32(' '.join(_CORRECTIONS.split()).encode()):08x}"
-"""Changes whenever a correction is added or changed."""
+"""A checksum of the corrections, so that indexes notice a changed one."""
 
 
 # simplemma's dictionary, saved so that it opens at once
 
 _LANGUAGE = "la"
-_STRIDE = 64
+_STRIDE = 64  # one key in 64 is kept as Python bytes: a few hundred kilobytes, and fast to bisect
 
 
 class SavedDictionary(Mapping[str, str]):
-    """Word forms and lemmas in sorted arrays, found by bisection.
+    """A dictionary of word forms and lemmas in sorted, memory-mapped arrays, searched by bisection.
 
     Args:
-        file: Arrays that `save_dictionary` wrote.
+        file: The arrays that `save_dictionary` wrote.
 
     Raises:
-        IndexDamagedError: They are something else; or later, a word is.
+        IndexDamagedError: The arrays do not fit each other; or, on access, a word is not UTF-8.
     """
 
     def __init__(self, file: ArrayFile) -> None:
@@ -140,7 +149,7 @@ class SavedDictionary(Mapping[str, str]):
         self._some_keys = [self._key(number) for number in range(0, len(self), _STRIDE)]
 
     def __getitem__(self, form: str) -> str:
-        """The lemma of a word form.
+        """Return the lemma of a word form.
 
         Raises:
             KeyError: The dictionary does not have it.
@@ -159,11 +168,11 @@ class SavedDictionary(Mapping[str, str]):
         return self._text(self._values[self._value_ends[low] : self._value_ends[low + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
-        """The word forms, sorted by their bytes."""
+        """Yield the word forms, sorted by their UTF-8 bytes."""
         return (self._text(self._key(number)) for number in range(len(self)))
 
     def __len__(self) -> int:
-        """How many word forms there are."""
+        """Return the number of word forms."""
         return len(self._key_ends) - 1
 
     def _text(self, data: bytes) -> str:
@@ -180,10 +189,10 @@ class SavedDictionaries:
     """A dictionary factory for simplemma's strategies that opens the saved dictionary."""
 
     def get_dictionary(self, lang: str) -> Mapping[str, str]:
-        """The Latin dictionary, saved first where it is not yet.
+        """Return the Latin dictionary, saved first if it is not saved yet.
 
         Raises:
-            ValueError: Another language is asked for.
+            ValueError: The language is not Latin.
         """
         if lang != _LANGUAGE:
             raise ValueError(f"Unsupported language: {lang}")
@@ -201,12 +210,12 @@ class SavedDictionaries:
 
 @lru_cache(maxsize=1)  # opened once, however many analysers there are
 def _opened(path: Path, changed: int, size: int) -> SavedDictionary:
-    """The dictionary of a file in the state that time and size tell."""
+    """The dictionary of a file; modification time and size are part of the cache's key."""
     return SavedDictionary(ArrayFile(path, "delete it"))
 
 
 def _unpack(path: Path) -> Mapping[str, str]:
-    """The dictionary as simplemma has it, saved at `path` for the next time if that can be."""
+    """Unpack simplemma's dictionary and save it at `path`, if the folder can be written."""
     from simplemma.strategies.dictionaries import DefaultDictionaryFactory
 
     dictionary: Mapping[str, str] = DefaultDictionaryFactory().get_dictionary(_LANGUAGE)

@@ -1,8 +1,13 @@
-"""Files of word vectors: which format one has, and word vectors from any of them.
+"""Files of word vectors: recognised by their first bytes, read, and written.
 
 Words are folded as `fold` does; where several words of a file fold to the same form (uerbum,
-Verbum), the first one counts, which is the most frequent one. No format that can hold code is
-read.
+Verbum), the first one counts, which is the most frequent one. No format that can hold code (pickle)
+is read.
+
+gensim could read word2vec's and fastText's files, but not safely: it allocates as much memory as a
+file's header claims, only warns about a repeated word, and accepts vectors that are not finite; and
+it loads the whole matrix of a fastText model (often several gigabytes), of which a query needs some
+rows. The readers below stream or memory-map, and their errors name line or word.
 """
 
 import gzip
@@ -34,31 +39,31 @@ from allusion_es.language.vectors.tables import (
 from allusion_es.language.vectors.types import WordVectors
 
 FileVectors = TableVectors | NgramVectors | Floret
-"""Word vectors of a file; each says what becomes of words that the file lacks."""
+"""Word vectors from a file; their `unknown_words` tells how words outside the file are treated."""
 
 _KIND = "word vectors"
 _FORMAT = 1
 _SAVED_MAGIC, _NPY_MAGIC, _GZIP_MAGIC, _ZIP_MAGIC = b"ALLUSION", b"\x93NUMPY", b"\x1f\x8b", b"PK"
 _PICKLE_START = b"\x80"
-_EDGE = 1 << 20
+_EDGE = 1 << 20  # bytes at both ends of a file that its fingerprint covers
 _LARGEST = float(np.finfo(np.float32).max)
 _LONGEST_GRAM = 100
 
 
 def read_vectors(path: Path) -> FileVectors:
-    """The word vectors of a file, whose first bytes tell its format.
+    """Return the word vectors of a file, whose first bytes tell its format.
 
     - word2vec's text and binary formats, also as `.gz`; fastText's `.vec` is such a text.
       Other words have zeros: similar to nothing.
     - fastText's `.bin` (memory-mapped). Other words are made of their n-grams.
-    - What `save_vectors` wrote, such as `allusion-es embeddings train` does.
+    - This project's own format (`save_vectors`, `allusion-es embeddings train`).
     - A `.npy` table with its words beside it in a `.txt`, one a line. Other words have zeros.
     - A `.npy` table alone: floret's hashed rows. All words are made of n-grams.
 
     Raises:
         InputError: The file cannot be read, has another format, or holds a vector that is not
             finite, a wrong dimension, a word twice or no word; the message says where.
-        IndexDamagedError: What `save_vectors` wrote has been damaged.
+        IndexDamagedError: A file in this project's format is damaged.
     """
     try:
         with path.open("rb") as file:
@@ -102,7 +107,7 @@ def _read_word2vec(path: Path, name: str, head: bytes, file: BinaryIO) -> TableV
 
 
 def _read_npy(path: Path, name: str) -> TableVectors | Floret:
-    floret = Floret(path, name)  # checks type and shape
+    floret = Floret(path, name)  # also checks type and shape of the table
     words_path = path.with_suffix(".txt")
     if not words_path.exists():
         return floret
@@ -145,7 +150,7 @@ def save_vectors(
         words: As analysis spells them, no word twice, most frequent first.
         table: One row for each word, then the rows that n-grams share, if there are any.
         sizes: Least and greatest length of fastText's n-grams; (0, 0) for none.
-        details: How they were made; anything that JSON holds.
+        details: How the vectors were made, as JSON.
 
     Raises:
         InputError: There is no word, or a vector is not finite.
@@ -167,7 +172,7 @@ def _read_saved(path: Path, name: str) -> TableVectors | NgramVectors:
             f"{path}: not word vectors, or of another version; train them with "
             "'allusion-es embeddings train'"
         )
-    kind, details, sizes = file.told(_told)
+    kind, details, sizes = file.told(_header)
     words, table = file.lines("words"), file.floats("table", (None, None), _LARGEST)
     if not words or len(table) < len(words) or not table.shape[1]:
         raise file.file.damaged("words and vectors do not fit")
@@ -176,8 +181,8 @@ def _read_saved(path: Path, name: str) -> TableVectors | NgramVectors:
     return TableVectors(name, kind, folded_rows(words), table, details)
 
 
-def _told(meta: Mapping[str, Any]) -> tuple[str, Details, tuple[int, int]]:
-    """What a header says: how they were made, in one word and in many, and sizes of n-grams."""
+def _header(meta: Mapping[str, Any]) -> tuple[str, Details, tuple[int, int]]:
+    """Method, details and sizes of n-grams from a header, checked."""
     details = dict(meta["details"].items())
     least, greatest = meta["sizes"]
     if not all(type(size) is int and 0 <= size <= _LONGEST_GRAM for size in (least, greatest)):
@@ -186,7 +191,7 @@ def _told(meta: Mapping[str, Any]) -> tuple[str, Details, tuple[int, int]]:
 
 
 def _fingerprint(file: BinaryIO) -> int:
-    """Tells files apart by length, beginning and end, without reading a large one whole."""
+    """A checksum of a file's length, beginning and end, without reading a large file whole."""
     size = file.seek(0, 2)
     file.seek(0)
     code = zlib.crc32(file.read(_EDGE), size & 0xFFFFFFFF)
@@ -194,27 +199,26 @@ def _fingerprint(file: BinaryIO) -> int:
     return zlib.crc32(file.read(_EDGE), code)
 
 
-# Word vectors by name or path, each file read once.
-
+# Word vectors by name or path
 
 GROUP = "allusion_es.vectors"
-"""The entry-point group that word vectors with a name register in: callables that open them."""
+"""The entry-point group of named word vectors: callables that open them."""
 
 
 def load_vectors(
     name_or_path: str | Path, named: Mapping[str, Callable[[], WordVectors]] | None = None
 ) -> WordVectors:
-    """The word vectors of that name or file.
+    """Return the word vectors of a name or a file.
 
-    A file is read once for as long as it stays the same; names go before files (write `./floret`
-    for a file of that name).
+    A file is read once as long as it does not change. Names take precedence over files (write
+    `./floret` for a file of that name).
 
     Args:
         name_or_path: A name, or the path of a file.
-        named: What opens the vectors of some names; it goes before plug-ins of the same name.
+        named: Functions that open vectors by name; they take precedence over plug-ins.
 
     Raises:
-        InputError: It is neither, or the file cannot be read as word vectors.
+        InputError: It is neither a name nor a file, or the file cannot be read as word vectors.
         PluginError: The plug-in of that name cannot be loaded.
 
     Example:
@@ -243,7 +247,7 @@ def load_vectors(
 
 @lru_cache(maxsize=4)
 def _read(path: Path, changed: int, size: int) -> FileVectors:
-    """The vectors of a file in the state that time and size tell."""
+    """The vectors of a file; modification time and size are part of the cache's key."""
     return read_vectors(path)
 
 
@@ -251,19 +255,19 @@ def _read(path: Path, changed: int, size: int) -> FileVectors:
 
 Values = NDArray[np.float32]
 Records = Iterator[tuple[bytes, list[bytes] | bytes]]
-"""Words with their numbers, as text or as the bytes of float32."""
+"""Words with their numbers, as text or as the bytes of float32 values."""
 
 _WORD2VEC_HEADER = re.compile(rb"(\d{1,12}) (\d{1,12})\s*")
 _GREATEST_DIMENSION = 10_000
-_LONGEST_LINE = 1 << 20
+_LONGEST_LINE = 1 << 20  # bytes; 10,000 numbers of some 10 characters fit
 _LONGEST_WORD = 1 << 12
 _CHUNK = 1 << 20
-_FIRST_ROWS = 1 << 14
+_FIRST_ROWS = 1 << 14  # rows that are allocated first, whatever the header claims
 _TEXT_SUFFIXES = frozenset({".txt", ".vec"})
 
 
 def _word2vec_rows(path: Path, file: BinaryIO) -> tuple[dict[str, int], Values]:
-    """The words, folded, with their rows, and the rows.
+    """Return the row of each folded word, and the table, shape (rows, dimension).
 
     A header `WORDS DIMENSION`, then for each word the word, a blank and its numbers: in text
     with a line for each word, in binary as little-endian float32. Names that end in `.txt` or
@@ -271,11 +275,11 @@ def _word2vec_rows(path: Path, file: BinaryIO) -> tuple[dict[str, int], Values]:
     table (single precision, once) and the words.
 
     Args:
-        path: For messages, and for the name's end.
+        path: The file, for messages and for its suffix.
         file: Its content, unpacked.
 
     Raises:
-        InputError: The file is cut off or something else, or a vector has the wrong dimension
+        InputError: The file is cut off or has another format, or a vector has the wrong dimension
             or is not finite, or a word is repeated; the message names line or word.
     """
     header = _WORD2VEC_HEADER.fullmatch(file.readline(_LONGEST_LINE))
@@ -312,13 +316,14 @@ def _word2vec_rows(path: Path, file: BinaryIO) -> tuple[dict[str, int], Values]:
 
 
 def _is_text(start: bytes, dimension: int) -> bool:
-    """Whether the first vector is printable, which four-byte numbers hardly ever are."""
+    """Whether the first vector is printable, as float32 values hardly ever are."""
     _, _, vector = start.partition(b" ")
     part = vector[: 4 * dimension].decode(errors="replace")[:-1]  # a letter may be cut in two
     return "\ufffd" not in part and all(c.isprintable() or c in "\r\n\t" for c in part)
 
 
 def _lines(start: bytes, file: BinaryIO) -> Records:
+    """Yield words and numbers of the text format; `start` has been read from the file already."""
     rest = file.readline(_LONGEST_LINE)  # ends the last line of the start
     for line in chain((start + rest).splitlines(), iter(lambda: file.readline(_LONGEST_LINE), b"")):
         word, *values = line.rstrip().split(b" ")
@@ -326,6 +331,7 @@ def _lines(start: bytes, file: BinaryIO) -> Records:
 
 
 def _binary(start: bytes, file: BinaryIO, dimension: int) -> Records:
+    """Yield words and bytes of the binary format, in which some writers end rows with newlines."""
     size = 4 * dimension
     buffer, place = start, 0
     while True:
@@ -347,7 +353,7 @@ def _binary(start: bytes, file: BinaryIO, dimension: int) -> Records:
 
 
 class _Word2VecRows:
-    """The words and vectors so far."""
+    """The words and vectors read so far, each checked before it is added."""
 
     def __init__(self, path: Path, dimension: int, text: bool) -> None:
         self.read = 0
@@ -359,10 +365,11 @@ class _Word2VecRows:
         self._table = np.empty((_FIRST_ROWS, dimension), np.float32)
 
     def place(self, number: int) -> str:
-        """Where word `number` stands; in text, the header is the first line."""
+        """The place of a word for messages; in text, line 1 is the header."""
         return f"{self._path}:{number + 1}" if self._text else f"{self._path}: word {number}"
 
     def add(self, number: int, word: bytes, values: list[bytes] | bytes) -> None:
+        """Add word `number`, counted from 1, with its vector."""
         where = self.place(number)
         try:
             name = word.decode()
@@ -380,11 +387,12 @@ class _Word2VecRows:
         if form and form not in self._rows:
             row = self._rows[form] = len(self._rows)
             if row == len(self._table):
-                # In place, where the system can: the table is the larger part of the memory.
+                # Grown in place if the system can, since a copy would double the memory.
                 self._table.resize((row + row // 2, self._dimension), refcheck=False)
             self._table[row] = vector
 
     def finished(self) -> tuple[dict[str, int], Values]:
+        """Return the row of each folded word, and the table."""
         if not self._rows:
             raise InputError(f"{self._path}: there is no word in it; give at least one")
         return self._rows, self._table[: len(self._rows)]
@@ -401,7 +409,7 @@ class _Word2VecRows:
                 doubles = np.array([float(value) for value in values])
             except ValueError as error:
                 raise InputError(f"{where}: the vector of {name[:40]!r}: {error}") from None
-            with np.errstate(over="ignore"):  # too large for single precision: infinite, refused
+            with np.errstate(over="ignore"):  # becomes infinite, refused below
                 vector = doubles.astype(np.float32)
         if not np.isfinite(vector).all():
             raise InputError(
@@ -411,10 +419,12 @@ class _Word2VecRows:
         return vector
 
 
-# fastText's own format
+# fastText's own format (`.bin`), memory-mapped, so that only the rows in use are read
+#
+# Source: the fastText program, `args.cc`, `dictionary.cc`, `fasttext.cc`, versions 11 and 12.
 
 _FASTTEXT_MAGIC = struct.pack("<i", 793712314)
-"""The first bytes of such a file."""
+"""The first bytes of a fastText model."""
 
 # magic, version; dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn,
 # lrUpdateRate, t; size, nwords, nlabels, ntokens, pruneidx_size
@@ -426,11 +436,11 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 def _read_fasttext(path: Path, name: str) -> NgramVectors:
-    """The vectors of a model that was trained without labels.
+    """Return the vectors of a fastText model that was trained without labels.
 
     Args:
         path: The file.
-        name: Names the vectors and their version.
+        name: The name of the vectors and their version.
 
     Raises:
         InputError: The file is cut off, has labels, is quantised, or holds a vector that is not
@@ -468,14 +478,14 @@ def _read_fasttext(path: Path, name: str) -> NgramVectors:
 
 
 def _fasttext_words(path: Path, data: mmap.mmap, count: int) -> tuple[list[str], int]:
-    """The words, and where they end; after each stand its frequency and type."""
+    """The words, and the byte after them; each is followed by its frequency and type."""
     numbers: dict[str, int] = {}
     place = _FASTTEXT_HEADER.size
     for number in range(1, count + 1):
         end = data.find(b"\0", place)
         if end < 0:
             raise _cut_off(path)
-        # Words that are not UTF-8 are no Latin words, but have to keep their place.
+        # A word that is not UTF-8 is no Latin word, but its row must be counted.
         word = data[place:end].decode(errors="backslashreplace")
         first = numbers.setdefault(word, number)
         if first != number:

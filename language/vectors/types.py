@@ -1,4 +1,4 @@
-"""Word vectors: what every source of them offers."""
+"""The protocol of word vectors, caches for them, and mean vectors of texts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
@@ -9,20 +9,17 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Integers
 from allusion_es.core.caches import IdentityCache
 
-# Numbers of words, with a memory for many words that are asked for together.
-
-
-_REMEMBERED = 4
+_REMEMBERED = 4  # tuples of words: a query's tokens and lemmas, and its candidates'
 
 
 class WordNumbers(dict[str, int]):
-    """The place of each of some distinct words.
+    """A dictionary of distinct words and their positions, fast for tuples that are asked for again.
 
-    Rerankers ask again and again for the same thousands of words; whole tuples of them are
-    remembered, the last few, and not looked up word by word.
+    Rerankers ask again and again for the same thousands of words. The positions of the last
+    few tuples are cached by the identity of the tuple, so that words are not looked up one by one.
 
     Args:
-        words: Each once.
+        words: The words, each once.
 
     Example:
         >>> WordNumbers(["deus", "lux"]).of(("lux", "nox"))
@@ -34,13 +31,13 @@ class WordNumbers(dict[str, int]):
         self._latest: IdentityCache[Integers] = IdentityCache(_REMEMBERED)
 
     def of(self, words: Sequence[str]) -> Integers:
-        """The place of each, -1 for those that are not there; shape (len(words),)."""
+        """Return the position of each word, -1 if it is missing; shape (len(words),)."""
         if not isinstance(words, tuple):
             return self._looked_up(words)
         return self._latest.get(lambda: self._looked_up(words), words)
 
     def remember(self, words: tuple[str, ...], numbers: Integers) -> None:
-        """Keep what `of` would give for words that will be asked for."""
+        """Cache the positions of words that are about to be asked for."""
         self._latest.get(lambda: numbers, words)
 
     def _looked_up(self, words: Sequence[str]) -> Integers:
@@ -49,38 +46,39 @@ class WordNumbers(dict[str, int]):
 
 
 class WordVectors(Protocol):
-    """Gives each word a vector; words come as analysis spells them (u for v, i for j)."""
+    """A source of word vectors; words are spelled as analysis does (u for v, i for j)."""
 
     @property
     def name(self) -> str:
-        """Names the vectors and their version; indexes record it."""
+        """The name of the vectors and their version; indexes record it."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Length of each vector."""
+        """The length of each vector."""
         ...
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of unit length, shape (len(words), dimension).
+        """Return vectors of unit length, shape (len(words), dimension), all values finite.
 
-        A word that has no vector gets a row of zeros. All values are finite.
+        A word without a vector gets a row of zeros.
         """
         ...
 
 
 class KnownVectors:
-    """Vectors that are at hand for some words, and from elsewhere for all others.
+    """Word vectors from a table for known words, and from another source for all others.
 
-    Vectors from elsewhere are kept, up to a limit, since a later query is likely to meet the
-    same words.
+    Vectors of the other source are cached, up to a limit, since later queries are likely to have
+    the same words.
 
     Args:
         rows: For each known word its row in `table`.
         table: Unit vectors, shape (rows, dimension).
-        elsewhere: Where the vectors of other words come from; called when first needed.
-        name: Names the vectors and their version.
-        limit: How many vectors from elsewhere to keep.
+        elsewhere: Returns the other source; called when it is first needed, since opening it may
+            take seconds.
+        name: The name of the vectors and their version.
+        limit: The most vectors of the other source to cache.
     """
 
     def __init__(
@@ -101,7 +99,7 @@ class KnownVectors:
         self.dimension: int = table.shape[1]
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """See `WordVectors.vectors`."""
+        """Return unit vectors, shape (len(words), dimension), as `WordVectors.vectors` does."""
         rows = self._rows.of(words)
         other = np.flatnonzero(rows < 0).tolist()
         if not other:
@@ -116,6 +114,7 @@ class KnownVectors:
     def _from_elsewhere(self, words: Sequence[str]) -> NDArray[np.float32]:
         new = sorted(word for word in set(words) if word not in self._kept_rows)
         if len(self._kept_rows) + len(new) > self._limit:
+            # Dropping all is simpler than dropping the oldest, and happens once in 100,000 words.
             self._kept_rows.clear()
             new = sorted(set(words))
         if new:
@@ -130,25 +129,25 @@ class KnownVectors:
 
 
 class NoVectors:
-    """Word vectors of no word at all."""
+    """Word vectors in which no word is known: all are zeros."""
 
     def __init__(self, name: str, dimension: int) -> None:
         self.name = name
         self.dimension = dimension
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Zeros, shape (len(words), dimension)."""
+        """Return zeros, shape (len(words), dimension)."""
         return np.zeros((len(words), self.dimension), dtype=np.float32)
 
 
 def kept_vectors(vectors: WordVectors) -> KnownVectors:
-    """`vectors` with a memory, for sources that are slow to ask."""
+    """Return word vectors with a cache, for a source that is slow."""
     none = np.zeros((0, vectors.dimension), dtype=np.float32)
     return KnownVectors(WordNumbers(()), none, lambda: vectors, vectors.name)
 
 
 def mean_vector(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:
-    """The unit-length mean of the words' unit vectors, shape (dimension,).
+    """Return the mean of the words' unit vectors, scaled to unit length; shape (dimension,).
 
     This is the paper's BOW_emb (section 5.2). Repeated words count as often as they occur;
     the result is all zeros where no word has a vector.
@@ -158,7 +157,7 @@ def mean_vector(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float3
 
 
 def mean_vectors(texts: Sequence[Sequence[str]], vectors: WordVectors) -> NDArray[np.float32]:
-    """`mean_vector` of each text, shape (len(texts), dimension)."""
+    """Return `mean_vector` of each text, shape (len(texts), dimension)."""
     words = sorted({word for text in texts for word in text})
     rows = {word: row for row, word in enumerate(words)}
     table = vectors.vectors(words)

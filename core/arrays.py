@@ -325,3 +325,18 @@ class CheckedArrays:
 
     def _unfit(self, name: str) -> Exception:
         return self.file.damaged(f"{name} is not what it must be")
+
+
+def lines_array(lines: Iterable[str]) -> Array:
+    """Return texts without line ends as an array, which `CheckedArrays.lines` reads again."""
+    return np.frombuffer("\n".join(lines).encode(), np.uint8)
+
+
+def offsets_array(lengths: Iterable[int]) -> Array:
+    """Return the borders of parts of these lengths, shape (parts + 1,); the first is 0.
+
+    Example:
+        >>> offsets_array([2, 0, 3]).tolist()
+        [0, 2, 2, 5]
+    """
+    return np.cumsum([0, *lengths], dtype=np.int64)

@@ -303,8 +303,8 @@ def _annotation(source: SourceText, found: Finding, number: int) -> dict[str, An
     ]
     bodies.append({"type": "TextualBody", "purpose": "tagging", "value": found.kind})
     trust = "" if found.calibrated else ", not calibrated"
-    told = f"{found.reference} (probability {found.probability:.2f}{trust})"
-    bodies.append({"type": "TextualBody", "purpose": "describing", "value": told})
+    description = f"{found.reference} (probability {found.probability:.2f}{trust})"
+    bodies.append({"type": "TextualBody", "purpose": "describing", "value": description})
     return {
         "id": f"#allusion-{number}",
         "type": "Annotation",

@@ -1,4 +1,4 @@
-"""Kinds of files, told by name and first bytes; a file without readable text is refused.
+"""Kinds of files, recognised by name and first bytes; a file without readable text is refused.
 
 Each refusal names the kind of file and says how to save its text instead: people try PDF, old Word
 files and packed archives first.
@@ -91,7 +91,7 @@ _JSON_BEGINNING = re.compile(r'\s*(?:\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*[{\[])')
 
 
 def kind_of(path: Path, *, tables: bool = False) -> SourceKind:
-    """Return the kind of a file, told by its name or else by its first bytes.
+    """Return the kind of a file, by its name or else by its first bytes.
 
     Args:
         path: The file.

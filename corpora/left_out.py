@@ -123,17 +123,17 @@ def left_out_note(
     if not groups:
         return ""
     order = sorted(groups.items(), key=lambda item: -sum(each.words for each in item[1]))
-    told = [_amount(what, listed) for what, listed in order[:_MOST_NAMED]]
+    parts = [_amount(what, listed) for what, listed in order[:_MOST_NAMED]]
     if more := order[_MOST_NAMED:]:
         words = sum(each.words for _, listed in more for each in listed)
-        told.append(f"{len(more)} other kinds ({words:,} words)")
+        parts.append(f"{len(more)} other kinds ({words:,} words)")
     options = dict.fromkeys(
         listed[0].option for _, listed in order[:_MOST_NAMED] if listed[0].option
     )
     if not options or not with_options:
-        return f"left out: {', '.join(told)}"
+        return f"left out: {', '.join(parts)}"
     reads = "reads it" if len(options) == 1 else "read them"
-    return f"left out: {', '.join(told)}; {', '.join(options)} {reads}"
+    return f"left out: {', '.join(parts)}; {', '.join(options)} {reads}"
 
 
 def _amount(what: str, listed: list[LeftOut]) -> str:

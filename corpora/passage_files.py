@@ -1,6 +1,7 @@
 """Passages read from files: tables, texts with a passage or a verse a line, pages, DOCX files.
 
-`read_passages` chooses the reader by the file's name and first bytes, unless it is told the kind.
+`read_passages` chooses the reader by the name and first bytes of the file, unless the caller names
+the kind.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """Readers of source texts: plain text, TEI, web pages and DOCX files, each as a `SourceText`.
 
 `read_source` chooses the reader. The whole file is read into memory once (TEI is streamed), since
-the same bytes give the text and the checksum by which a changed file is told later.
+the same bytes give the text and the checksum by which a change of the file is noticed later.
 """
 
 import re

@@ -196,7 +196,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """Encoding, size and checksum of a file when it was read; a changed file is told by them.
+    """Encoding, size and checksum of a file when it was read; they show whether it has changed.
 
     Attributes:
         codec: Python's name of its encoding, without a byte-order mark.

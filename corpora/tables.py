@@ -134,8 +134,8 @@ def read_rows(
 
     Args:
         source: The file; or, with `text`, its name in messages.
-        needed: Columns that must be there.
-        optional: Columns that may be there.
+        needed: Columns that the table must have.
+        optional: Columns that it may have.
         names: The table's own names of columns, where they differ.
         text: The table's content, if it does not come from a file; read like a `.csv`, unless its
             header has tabs.
@@ -225,27 +225,27 @@ def _columns(
     command: str,
 ) -> dict[str, int]:
     """The position of each column that is read."""
-    there = [name.strip().lower() for name in header]
-    if not any(there):
+    header_names = [name.strip().lower() for name in header]
+    if not any(header_names):
         raise InputError(f"{source}:1: the first line is empty; put column names there")
     found = ", ".join(shortened(name.strip()) for name in header[:12])
     columns = {}
     for name in (*needed, *optional):
         called = names.get(name, name).strip().lower()
-        if there.count(called) > 1:
+        if header_names.count(called) > 1:
             raise InputError(f"{source}:1: column {called!r} is there twice; rename one")
-        if called in there:
-            columns[name] = there.index(called)
+        if called in header_names:
+            columns[name] = header_names.index(called)
         elif name in needed or name in names:
             advice = "give the name of one of these"
             if name not in names:
-                advice = _advice(name, there, command)
+                advice = _advice(name, header_names, command)
             raise InputError(f"{source}:1: there is no column {called!r}; found {found}; {advice}")
     return columns
 
 
-def _advice(name: str, there: Sequence[str], command: str) -> str:
+def _advice(name: str, header_names: Sequence[str], command: str) -> str:
     option = f"{command}--{name.removeprefix('query_')}-column"
     known = _OTHER_NAMES.get(name, ())
-    likely = next((each for each in there if each in known), "NAME")
+    likely = next((each for each in header_names if each in known), "NAME")
     return f"rename one in the first line, or say which it is with '{option} {likely}'"

@@ -15,7 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays, save_arrays
+from allusion_es.core.arrays import (
+    Array,
+    ArrayFile,
+    CheckedArrays,
+    lines_array,
+    offsets_array,
+    save_arrays,
+)
 from allusion_es.core.errors import AllusionError, InputError
 from allusion_es.language.latin.fold import fold
 
@@ -132,10 +139,10 @@ def compact(synsets: Synsets) -> tuple[list[str], dict[str, Array]]:
     reached = np.array([pair for climb in climbs for pair in climb], dtype=np.int32)
     return lemmas, {
         "synonyms": np.array([n for row in synonyms for n in row], dtype=np.int32),
-        "synonym_ends": _ends(len(row) for row in synonyms),
+        "synonym_ends": offsets_array(len(row) for row in synonyms),
         "above": reached[:, 0],
         "steps": reached[:, 1],
-        "above_ends": _ends(len(climb) for climb in climbs),
+        "above_ends": offsets_array(len(climb) for climb in climbs),
     }
 
 
@@ -156,10 +163,6 @@ def _steps(senses: Iterable[str], above: Mapping[str, set[str]]) -> dict[str, in
                 steps[upper] = steps[synset] + 1
                 waiting.append(upper)
     return steps
-
-
-def _ends(lengths: Iterable[int]) -> Array:
-    return np.concatenate(([0], np.cumsum(list(lengths), dtype=np.int64))).astype(np.int64)
 
 
 _FORMAT = 1
@@ -305,9 +308,8 @@ def load_wordnet(path: Path) -> LatinWordNet:
     with contextlib.suppress(AllusionError, OSError):
         return _open(saved, source)
     lemmas, arrays = compact(read_synsets(path))
-    words = np.frombuffer("\n".join(lemmas).encode(), np.uint8)
     with contextlib.suppress(AllusionError):  # in a read-only folder the dump is read each time
-        save_arrays(saved, {"source": source}, {"lemmas": words, **arrays})
+        save_arrays(saved, {"source": source}, {"lemmas": lines_array(lemmas), **arrays})
     return LatinWordNet(lemmas, arrays)
 
 

@@ -408,7 +408,7 @@ class AnnotationCollector:
                 record.out = True
                 return
 
-    def annotations(self, nodes: Nodes) -> tuple[Annotation, ...]:
+    def finished(self, nodes: Nodes) -> tuple[Annotation, ...]:
         """Return all annotations in the order of their start tags."""
         return tuple(self._annotation(record, nodes) for record in self._records)
 

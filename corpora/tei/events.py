@@ -210,8 +210,8 @@ class _Stream:
     def _refuse_entity(self, name: str, *ignored: object) -> None:
         raise self._error(f"the entity &{name[:40]}; is not read; write the character itself")
 
-    def _error(self, told: str) -> InputError:
-        return InputError(f"{self._path}:{self._parser.CurrentLineNumber}: {told}")
+    def _error(self, message: str) -> InputError:
+        return InputError(f"{self._path}:{self._parser.CurrentLineNumber}: {message}")
 
 
 def _malformed(error: expat.ExpatError, path: Path, codec: str) -> InputError:

@@ -98,13 +98,13 @@ def read_tei(
     text = reader.builder.finished()
     left_out = _left_out(reader, len(text))
     if not text:
-        told = left_out_note(left_out)
+        note = left_out_note(left_out)
         raise InputError(
             f"{path}: there is no text outside of its header, notes and apparatus; "
-            + (told or "give it some")
+            + (note or "give it some")
         )
     check_latin(text, path)
-    runs, nodes = reader.builder.runs, reader.nodes.finished(reader.builder.runs, len(text))
+    runs, nodes = reader.builder.runs, reader.elements.finished(reader.builder.runs, len(text))
     text_map = TextMap(text, facts.codec, runs, nodes, namespaced=reader.namespaced)
     return SourceText(
         path=path,
@@ -117,12 +117,12 @@ def read_tei(
         pages=reader.labels.pages(),
         lines=reader.labels.lines(),
         sections=reader.labels.sections(),
-        annotations=reader.notes.annotations(nodes),
-        ids=reader.notes.ids(nodes),
-        pointers=reader.notes.pointers,
+        annotations=reader.annotations.finished(nodes),
+        ids=reader.annotations.ids(nodes),
+        pointers=reader.annotations.pointers,
         insert_at=reader.insert_at,
         prefix=reader.prefix,
-        reserved=frozenset(reader.notes.reserved),
+        reserved=frozenset(reader.annotations.reserved),
         left_out=left_out,
         remarks=tuple(reader.remarks),
     )
@@ -171,9 +171,9 @@ class TeiReader:
         self._keep = keep
         self._languages = languages
         self._endless = endless
-        self.nodes = ElementStack()
+        self.elements = ElementStack()
         self.labels = LabelCollector()
-        self.notes = AnnotationCollector()
+        self.annotations = AnnotationCollector()
         self.header = HeaderCollector()
         self.omissions: list[Omission] = []
         self.remarks: list[str] = []
@@ -182,14 +182,19 @@ class TeiReader:
         self.namespaced = False
         self.prefix = ""
         self.insert_at = -1
+        # Characters of the document so far, notes and blanks included.
         self._raw = 0
+        # For each open element the namespaces in scope, by prefix.
         self._spaces: list[dict[str, str]] = [{}]
+        # How many `teiHeader` are open; a `teiCorpus` has one of its own and one for each text.
         self._headers = 0
         # For each open `choice`, `app`, `ref`, `am` and `g` the state of the text when it began, to
         # which the reader returns if its words turn out not to be read.
         self._states: dict[OpenElement, _State] = {}
         self._chosen: dict[OpenElement, _Reading] = {}
+        # Characters directly in an element that may hold only elements, such as `choice`.
         self._stray: dict[OpenElement, Omission] = {}
+        # Takes the blanks between such elements, and is never reported.
         self._nothing = Omission("", "element", 0, 0, "")
         # The words (`w`) that are open, each with the length of the text when it began and whether
         # it continues in another element.
@@ -207,12 +212,12 @@ class TeiReader:
 
     def opened(self, codec: str) -> None:
         """Take the encoding, which tells how many bytes each character has."""
-        self.builder = TextBuilder(_width(codec), self.nodes.current)
+        self.builder = TextBuilder(_width(codec), self.elements.current)
 
     def begin(self, name: str, attributes: Attributes, start: int, line: int) -> None:
         """Decide whether an element's words are read, and tell the collectors."""
         local, prefix = self._resolve(name, attributes, line)
-        parent = self.nodes.stack[-1] if self.nodes.stack else None
+        parent = self.elements.stack[-1] if self.elements.stack else None
         if parent is None:
             self._check_root(local, prefix, name, line)
         around = parent.language if parent else ""
@@ -227,15 +232,15 @@ class TeiReader:
         variant = not hidden and not foreign and not self._is_chosen(local, attributes, line)
         hidden = hidden or variant
         block = not hidden and local in BLOCKS
-        self.notes.reserve(attributes)
-        element = self.nodes.push(
+        self.annotations.reserve(attributes)
+        element = self.elements.push(
             local, prefix, start, self._raw, out=hidden or foreign, block=block
         )
         element.hidden, element.language, element.line = hidden, language, line
         if local == "teiHeader":
             self._headers += 1
         if self._headers:
-            self.header.begin([each.name for each in self.nodes.stack])
+            self.header.begin([each.name for each in self.elements.stack])
             return
         if element.out:
             cause: Cause = "language"
@@ -268,14 +273,14 @@ class TeiReader:
         if cause == "language":
             hidden_as, option = f'xml:lang="{element.language}"', f"--language {element.language}"
         else:
-            told = cause in ("element", "part") and element.name[0] != "{"
-            option = f"--keep {element.name}" if told else ""
+            has_option = cause in ("element", "part") and element.name[0] != "{"
+            option = f"--keep {element.name}" if has_option else ""
             if element.name in BORDERS:
                 self.builder.word_border()
         element.omission = self._omission(hidden_as, cause, line, option)
 
     def _omission(self, what: str, cause: Cause, line: int, option: str = "") -> Omission:
-        xpath = self.nodes.path(self.namespaced)
+        xpath = self.elements.path(self.namespaced)
         omission = Omission(what, cause, self.builder.length, line, xpath, option)
         self.omissions.append(omission)
         if cause in ("language", "deletion"):
@@ -294,7 +299,7 @@ class TeiReader:
                 self._states[element] = self._state()
             self._count(element, attributes, place)
             self._border(element, attributes)
-            self.notes.identify(element, attributes, place)
+            self.annotations.identify(element, attributes, place)
             if local == "delSpan":
                 self._begin_deletion(attributes, line)
         elif local == "pb" and element.omission is not None and element.omission.cause == "part":
@@ -303,17 +308,17 @@ class TeiReader:
         if local in ANNOTATED and (
             local != "seg" or "source" in attributes or "corresp" in attributes
         ):
-            xpath = self.nodes.path(self.namespaced)
+            xpath = self.elements.path(self.namespaced)
             around = self._hidden_around()
             before = self._last_foreign
             follows = before.what if before and before.words and before.start == place else ""
-            self.notes.begin(element, attributes, place, xpath, line, around, follows)
+            self.annotations.begin(element, attributes, place, xpath, line, around, follows)
 
     def _hidden_around(self) -> str:
         """The name of the part or language that is left out around the innermost element, or ""."""
         if self.deletions:
             return "delSpan"
-        for element in reversed(self.nodes.stack):
+        for element in reversed(self.elements.stack):
             if element.omission is None:
                 break
             if element.omission.cause in ("part", "language"):
@@ -322,8 +327,8 @@ class TeiReader:
 
     def end(self, name: str, start: int, stop: int) -> None:
         """Close an element, and undo or finish what its start tag began."""
-        depth = len(self.nodes.stack)
-        element = self.nodes.pop(stop)
+        depth = len(self.elements.stack)
+        element = self.elements.pop(stop)
         self._spaces.pop()
         if self._headers:
             self.header.end(depth)
@@ -332,7 +337,7 @@ class TeiReader:
                 if self.insert_at < 0:
                     self.insert_at = stop
             return
-        self.notes.end(element)
+        self.annotations.end(element)
         state = self._states.pop(element, None)
         chosen = self._chosen.pop(element, None)
         self._stray.pop(element, None)
@@ -342,7 +347,7 @@ class TeiReader:
             return
         if element.name == "app" and chosen is None:
             # An `app` without readings: some editions print such a note at the foot of the page.
-            self.notes.leave_out_last(element)
+            self.annotations.leave_out_last(element)
         if state is not None:
             self._end_state(element, state)
         if element.name == "ex" and not element.out:
@@ -370,11 +375,11 @@ class TeiReader:
 
     def text(self, pieces: Sequence[str], starts: Sequence[int], stop: int) -> None:
         """Add characters to the text, the header or an omission."""
-        top, data = self.nodes.stack[-1], "".join(pieces)
+        top, data = self.elements.stack[-1], "".join(pieces)
         if self._headers:
-            self.header.text([each.name for each in self.nodes.stack], data)
+            self.header.text([each.name for each in self.elements.stack], data)
         else:
-            self.notes.text(data)
+            self.annotations.text(data)
             omission = self._omission_of(top, data)
             if omission is None:
                 self.builder.text(data, pieces, starts, stop, self._raw)
@@ -399,13 +404,13 @@ class TeiReader:
     def cdata(self, begins: bool, start: int, stop: int) -> None:
         """Treat a CDATA section as an element (`#cdata`) into which no tag can be put."""
         if begins:
-            top = self.nodes.stack[-1]
-            element = self.nodes.push("#cdata", "", start, self._raw, out=top.out, block=False)
+            top = self.elements.stack[-1]
+            element = self.elements.push("#cdata", "", start, self._raw, out=top.out, block=False)
             element.hidden, element.language = top.hidden, top.language
             # Characters between the readings of an `app` are never text, not even in CDATA.
             element.omission = self._nothing if top.name in ELEMENTS_ONLY else top.omission
         else:
-            self.nodes.pop(stop)
+            self.elements.pop(stop)
 
     def _resolve(self, name: str, attributes: Attributes, line: int) -> tuple[str, str]:
         """Return an element's local name and its prefix with a colon.
@@ -426,7 +431,7 @@ class TeiReader:
                 f"{self._path}:{line}: the prefix of <{name[:40]}> is not declared; add "
                 f"xmlns:{prefix[:40]} to the file's first element"
             )
-        if not self.nodes.stack:
+        if not self.elements.stack:
             self.namespaced = space == TEI
         return (
             local if space == (TEI if self.namespaced else "") else "{}" + local
@@ -463,7 +468,7 @@ class TeiReader:
 
     def _holder(self) -> OpenElement | None:
         """The `choice` or `app` of which the next element is a child, directly or in a `rdgGrp`."""
-        for element in reversed(self.nodes.stack):
+        for element in reversed(self.elements.stack):
             if element.name in _CHOICES:
                 return element if element in self._states else None
             if element.name != "rdgGrp":
@@ -472,17 +477,17 @@ class TeiReader:
 
     def _am_is_written_out(self) -> bool:
         """Whether the letters for an abbreviation mark (`am`) are in the text already."""
-        if any(each.name == "expan" for each in self.nodes.stack):
+        if any(each.name == "expan" for each in self.elements.stack):
             return True
-        in_choice = self.nodes.stack[-1].name == "choice"
+        in_choice = self.elements.stack[-1].name == "choice"
         return not in_choice and self._last_ex == self.builder.position
 
     def _give_way_to_ex(self) -> None:
         """Take back an `am` that stands right before the `ex` that begins."""
-        if self._last_am is not None and self.nodes.stack[-2].name != "choice":
+        if self._last_am is not None and self.elements.stack[-2].name != "choice":
             position, state = self._last_am
             if position == self.builder.position:
-                self._leave_out_since(state, "am", self.nodes.stack[-1].line)
+                self._leave_out_since(state, "am", self.elements.stack[-1].line)
         self._last_am = None
 
     def _leave_out_since(
@@ -490,7 +495,7 @@ class TeiReader:
     ) -> None:
         """Take the words since a state out of the text again, and record them as left out."""
         if words := self.builder.since(state[0]).strip():
-            xpath = self.nodes.path(self.namespaced)
+            xpath = self.elements.path(self.namespaced)
             omission = Omission(what, cause, state[0].length, line, xpath)
             omission.add(words)
             self.omissions.append(omission)
@@ -576,14 +581,14 @@ class TeiReader:
         self._deletion_end = None
         if self.deletions and (identifier := attributes.get("xml:id", "")) in self.deletions:
             del self.deletions[identifier]
-            self._deletion_end = self.nodes.stack[-1]
+            self._deletion_end = self.elements.stack[-1]
 
     def _drop_reference(self, element: OpenElement, state: _State) -> None:
         """Take back a `ref` whose words are a printed reference or the mark of a note."""
         words = self.builder.since(state[0])
-        quoted = any(each.name in _QUOTES for each in self.nodes.stack)
+        quoted = any(each.name in _QUOTES for each in self.elements.stack)
         if not words.strip() or is_printed_reference(words, quoted=quoted):
-            self.notes.leave_out_last(element)
+            self.annotations.leave_out_last(element)
             self._leave_out_since(state, "ref", element.line, "element")
 
     def _state(self) -> _State:

@@ -99,7 +99,7 @@ class _Cutter:
                 return
             node, stop = self._longest(start, self._block_end(start, last))
             if stop <= start:
-                # Invalid TEI, blocks inside an element that allows none: no tag can be put here.
+                # Blocks inside an element into which no tag can be put: nothing can be marked here.
                 start += 1
                 continue
             first, last = self._trimmed(start, stop)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, save_arrays
+from allusion_es.core.arrays import Array, lines_array, offsets_array, save_arrays
 from allusion_es.core.errors import InputError
-from allusion_es.language.citations.files import REMAKE, open_learned
+from allusion_es.language.citations.learned_files import REMAKE, open_learned
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.latin.analysis import AnalysisSettings
 
@@ -50,12 +50,10 @@ def save_citing_words(
     words = sorted({word for name in ids for word in counts[name]})
     numbers = {word: number for number, word in enumerate(words)}
     rows = [sorted((numbers[word], n) for word, n in counts[name].items()) for name in ids]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
     arrays: dict[str, Array] = {
-        "ids": np.frombuffer("\n".join(ids).encode(), np.uint8),
-        "words": np.frombuffer("\n".join(words).encode(), np.uint8),
-        "offsets": offsets,
+        "ids": lines_array(ids),
+        "words": lines_array(words),
+        "offsets": offsets_array(len(row) for row in rows),
         "lemmas": np.array([word for row in rows for word, _ in row], dtype=np.int32),
         "counts": np.array([min(n, _MOST) for row in rows for _, n in row], dtype=np.uint16),
     }

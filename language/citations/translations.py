@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, save_arrays
-from allusion_es.language.citations.files import open_learned
+from allusion_es.core.arrays import Array, lines_array, offsets_array, save_arrays
+from allusion_es.language.citations.learned_files import open_learned
 from allusion_es.language.latin.analysis import AnalysisSettings
 
 KIND = "translations"
@@ -44,12 +44,10 @@ def save_translations(
     rows = [
         sorted(entries[source].items(), key=lambda one: (-one[1], one[0])) for source in sources
     ]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
     arrays: dict[str, Array] = {
-        "words": np.frombuffer("\n".join(words).encode(), np.uint8),
+        "words": lines_array(words),
         "sources": np.array([numbers[source] for source in sources], dtype=np.int32),
-        "offsets": offsets,
+        "offsets": offsets_array(len(row) for row in rows),
         "targets": np.array([numbers[w] for row in rows for w, _ in row], dtype=np.int32),
         "probabilities": np.array([p for row in rows for _, p in row], dtype=np.float32),
     }

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array, Singles, save_arrays
 from allusion_es.core.errors import SettingsMismatchError
-from allusion_es.language.citations.files import open_learned
+from allusion_es.language.citations.learned_files import open_learned
 from allusion_es.language.citations.word_parts import Word, WordParts, find_rows, lemma_key
 from allusion_es.language.latin.analysis import AnalysisSettings
+from allusion_es.language.vectors.types import RowCache
 
 KIND = "citation vectors"
 FORMAT = 1
@@ -170,8 +171,7 @@ class CitationVectors:
         self._lemma_weights = file.floats("lemma_weights", weights, _MOST_WEIGHT, least=0)
         self.dimension: int = self._rows.shape[1]
         self.path = path
-        self._kept_places: dict[Word, int] = {}
-        self._kept = np.zeros((0, self.dimension), dtype=np.float32)
+        self._cache: RowCache[Word] = RowCache(self.dimension, _KEPT)
 
     def __len__(self) -> int:
         """Return the number of tokens, lemmas and n-grams."""
@@ -230,25 +230,12 @@ class CitationVectors:
         Args:
             words: The words, each once.
         """
-        known = self._kept_places.get
-        places = [known(word, -1) for word in words]
-        if -1 not in places:
-            return self._kept[places]
-        new = [word for word, place in zip(words, places, strict=True) if place < 0]
-        if len(self._kept_places) + len(new) > _KEPT:
-            self._kept_places.clear()
-            new = list(words)
-        if new:
-            first, size = len(self._kept_places), len(self._kept_places) + len(new)
-            if size > len(self._kept):
-                grown = np.zeros((size + size // 2, self.dimension), dtype=np.float32)
-                grown[:first] = self._kept[:first]
-                self._kept = grown
-            for start in range(0, len(new), _WORDS):
-                some = new[start : start + _WORDS]
-                self._kept[first + start : first + start + len(some)] = self.word_vectors(some)
-            self._kept_places.update(zip(new, range(first, size), strict=True))
-        return self._kept[[self._kept_places[word] for word in words]]
+
+        def compute(new: Sequence[Word]) -> Singles:
+            starts = range(0, len(new), _WORDS)
+            return np.concatenate([self.word_vectors(new[n : n + _WORDS]) for n in starts])
+
+        return self._cache.rows(words, compute)
 
     def word_weights(self, words: Sequence[Word]) -> Singles:
         """Return `w(lemma)` of each word, shape (len(words),)."""

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays, save_arrays
+from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays, offsets_array, save_arrays
 from allusion_es.core.errors import AllusionError
 from allusion_es.core.files import data_dir
 from allusion_es.core.plugins import start_plugin
@@ -236,7 +236,5 @@ def save_dictionary(path: Path, dictionary: Mapping[str, str]) -> None:
     arrays: dict[str, Array] = {}
     for name, texts in (("key", [key for key, _ in pairs]), ("value", [v for _, v in pairs])):
         arrays[f"{name}s"] = np.frombuffer(b"".join(texts), np.uint8)
-        ends = np.zeros(len(texts) + 1, dtype=np.int64)
-        np.cumsum([len(text) for text in texts], out=ends[1:])
-        arrays[f"{name}_ends"] = ends
+        arrays[f"{name}_ends"] = offsets_array(len(text) for text in texts)
     save_arrays(path, {}, arrays)

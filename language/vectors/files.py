@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import ArrayFile, CheckedArrays, save_arrays
+from allusion_es.core.arrays import ArrayFile, CheckedArrays, lines_array, save_arrays
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import read_text
 from allusion_es.core.plugins import plugins, start_plugin
@@ -161,8 +161,7 @@ def save_vectors(
     if not np.isfinite(table).all():
         raise InputError(f"{path}: a vector is not finite; train with fewer epochs or more text")
     meta = {"kind": _KIND, "format": _FORMAT, "sizes": list(sizes), "details": dict(details or {})}
-    names = np.frombuffer("\n".join(words).encode(), np.uint8)
-    save_arrays(path, meta, {"words": names, "table": table})
+    save_arrays(path, meta, {"words": lines_array(words), "table": table})
 
 
 def _read_saved(path: Path, name: str) -> TableVectors | NgramVectors:

@@ -1,13 +1,15 @@
 """The protocol of word vectors, caches for them, and mean vectors of texts."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Integers
 from allusion_es.core.caches import IdentityCache
+
+Key = TypeVar("Key", bound=Hashable)
 
 _REMEMBERED = 4  # tuples of words: a query's tokens and lemmas, and its candidates'
 
@@ -66,6 +68,61 @@ class WordVectors(Protocol):
         ...
 
 
+class RowCache(Generic[Key]):
+    """A cache of the rows that belong to keys, such as words, in one growing table.
+
+    Args:
+        dimension: The length of a row.
+        limit: The most rows to keep. When there would be more, all are dropped: that is simpler
+            than dropping the oldest, and happens once in as many new keys.
+
+    Example:
+        >>> cache = RowCache(1, limit=10)
+        >>> cache.rows(["a", "bb", "a"], lambda new: np.array([[len(key)] for key in new])).tolist()
+        [[1.0], [2.0], [1.0]]
+    """
+
+    def __init__(self, dimension: int, limit: int) -> None:
+        self._limit = limit
+        self._places: dict[Key, int] = {}
+        self._table = np.zeros((0, dimension), dtype=np.float32)
+
+    def rows(
+        self, keys: Sequence[Key], compute: Callable[[Sequence[Key]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """Return the rows of keys, shape (len(keys), dimension).
+
+        Args:
+            keys: The keys; repeated ones are allowed.
+            compute: Returns the rows of distinct keys that are not in the cache.
+        """
+        known = self._places.get
+        places = [known(key, -1) for key in keys]
+        if -1 in places:
+            missing = (key for key, place in zip(keys, places, strict=True) if place < 0)
+            self._add(list(dict.fromkeys(missing)), keys, compute)
+            places = [self._places[key] for key in keys]
+        return self._table[places]
+
+    def _add(
+        self,
+        new: Sequence[Key],
+        keys: Sequence[Key],
+        compute: Callable[[Sequence[Key]], NDArray[np.float32]],
+    ) -> None:
+        """Compute and keep the rows of new keys, or of all keys where the cache was full."""
+        if len(self._places) + len(new) > self._limit:
+            self._places.clear()
+            new = list(dict.fromkeys(keys))
+        first, size = len(self._places), len(self._places) + len(new)
+        if size > len(self._table):
+            grown = np.zeros((size + size // 2, self._table.shape[1]), dtype=np.float32)
+            grown[:first] = self._table[:first]
+            self._table = grown
+        self._table[first:size] = compute(new)
+        self._places.update(zip(new, range(first, size), strict=True))
+
+
 class KnownVectors:
     """Word vectors from a table for known words, and from another source for all others.
 
@@ -92,9 +149,7 @@ class KnownVectors:
         self._rows = rows
         self._table = table
         self._elsewhere = elsewhere
-        self._limit = limit
-        self._kept_rows: dict[str, int] = {}
-        self._kept = np.zeros((0, table.shape[1]), dtype=np.float32)
+        self._cache: RowCache[str] = RowCache(table.shape[1], limit)
         self.name = name
         self.dimension: int = table.shape[1]
 
@@ -104,28 +159,13 @@ class KnownVectors:
         other = np.flatnonzero(rows < 0).tolist()
         if not other:
             return self._table[rows]
-        found = self._from_elsewhere([words[number] for number in other])
+        missing = [words[number] for number in other]
+        found = self._cache.rows(missing, lambda new: self._elsewhere().vectors(new))
         if len(other) == len(words):
             return found
         result = self._table[rows]
         result[other] = found
         return result
-
-    def _from_elsewhere(self, words: Sequence[str]) -> NDArray[np.float32]:
-        new = sorted(word for word in set(words) if word not in self._kept_rows)
-        if len(self._kept_rows) + len(new) > self._limit:
-            # Dropping all is simpler than dropping the oldest, and happens once in 100,000 words.
-            self._kept_rows.clear()
-            new = sorted(set(words))
-        if new:
-            first, size = len(self._kept_rows), len(self._kept_rows) + len(new)
-            if size > len(self._kept):
-                grown = np.zeros((2 * size, self.dimension), dtype=np.float32)
-                grown[:first] = self._kept[:first]
-                self._kept = grown
-            self._kept[first:size] = self._elsewhere().vectors(new)
-            self._kept_rows.update(zip(new, range(first, size), strict=True))
-        return self._kept[[self._kept_rows[word] for word in words]]
 
 
 class NoVectors:

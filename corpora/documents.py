@@ -268,6 +268,8 @@ class _PageReader:
                 f"{self._source}: more than {DEEPEST_PAGE} elements inside each other; save the "
                 "text of the page as plain text in UTF-8"
             )
+        # Superscript is the mark of a note if it is a link (`<sup><a>1</a></sup>`, or the other way
+        # round); otherwise it is text (`<sup>o</sup>` after a numeral). Its end tells.
         if tag == "sup":
             self._is_note = any(name == "a" for name, _ in self._open)
             self._raised.append([])
@@ -280,6 +282,7 @@ class _PageReader:
 
     def end(self, tag: str) -> None:
         """Close an element and those inside it that have no end tag."""
+        # An end tag without a start tag is ignored, as browsers do.
         if tag in _VOID or all(name != tag for name, _ in reversed(self._open)):
             return
         while self._open:

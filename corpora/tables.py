@@ -187,6 +187,7 @@ def _rows(source: Path | str, text: str | None) -> Iterator[tuple[int, list[str]
     divider = _divider(first) if is_csv else "\t"
     if text is not None and divider == "\t":
         is_csv = False
+    # Only files of spreadsheets quote cells: elsewhere a quotation mark is a character of the text.
     reader = csv.reader(
         itertools.chain([first], lines),
         delimiter=divider,

@@ -141,6 +141,7 @@ def _word_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator
     for passage in passages:
         spans = [match.span() for match in _WORD.finditer(passage.text)]
         for start in range(0, len(spans), step):
+            # A window wholly inside the one before would add nothing.
             if start and start + max(size - step, 0) >= len(spans):
                 break
             window = spans[start : start + size]

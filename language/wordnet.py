@@ -245,6 +245,7 @@ class LatinWordNet:
             above = np.concatenate([climbs[number] for number in known])
             steps = np.concatenate([self._known("above", lemmas_b[n], "steps") for n in known])
             starts = np.cumsum([0] + [len(climbs[number]) for number in known[:-1]])
+            # Steps from the lemma up to every synset; after each lemma only its own are reset.
             up = np.full(1 + int(self._arrays["above"].max()), _FAR, np.int32)
             for number, lemma in enumerate(lemmas_a):
                 own = self._known("above", lemma)

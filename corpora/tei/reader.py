@@ -364,7 +364,7 @@ class TeiReader:
             self.labels.division_end(self.builder.length)
 
     def _end_state(self, element: OpenElement, state: _State) -> None:
-        """An element ends of which it was kept where it began."""
+        """Decide at the end of a `ref`, `am` or `g`, from its words, how they count."""
         if element.name == "ref":
             self._drop_reference(element, state)
         elif element.name == "am":
@@ -433,9 +433,9 @@ class TeiReader:
             )
         if not self.elements.stack:
             self.namespaced = space == TEI
-        return (
-            local if space == (TEI if self.namespaced else "") else "{}" + local
-        ), prefix + colon
+        # A file whose first element has no namespace is read as if it were of TEI's.
+        is_tei = space == (TEI if self.namespaced else "")
+        return local if is_tei else "{}" + local, prefix + colon
 
     def _check_root(self, local: str, prefix: str, name: str, line: int) -> None:
         if local not in _ROOTS:
@@ -448,6 +448,7 @@ class TeiReader:
 
     def _is_chosen(self, local: str, attributes: Attributes, line: int) -> bool:
         """Whether a child of a `choice` or `app` is read; it may replace the one read so far."""
+        # The mark (`am`) and the letters for it (`ex`) may both be there without a `choice`.
         if local == "am" and self._am_is_written_out():
             return False
         holder = self._holder()
@@ -459,6 +460,7 @@ class TeiReader:
         rank = CHOSEN.get(local, 1), sureness
         before, state = self._chosen.get(holder), self._states[holder]
         if before is not None:
+            # An empty `reg` or `expan` is no reading: the next child replaces it.
             empty = self.builder.length == state[0].length and before.name in _MAY_BE_EMPTY
             if rank <= before.rank and not empty:
                 return False

@@ -277,6 +277,8 @@ def with_insertions(source: SourceText, insertions: Iterable[Insertion]) -> Iter
     Raises:
         InputError: The file cannot be read, or has changed since it was read.
     """
+    # The byte offsets of the insertions fit only the file that was read. It is checked first and
+    # not while copying, since the output may be a pipe.
     _check_unchanged(source)
     codec = source.facts.codec
     try:

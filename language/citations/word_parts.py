@@ -152,6 +152,7 @@ class WordParts:
     """
 
     def __init__(self, words: Iterable[Word], keys: NDArray[np.int64]) -> None:
+        # All words at once in flat arrays: a collection has a hundred thousand distinct words.
         wanted: list[int] = []
         counts: list[int] = []
         for token, lemma in words:

@@ -118,6 +118,7 @@ class Analyser:
         if self._stop:
             words = [word for word in words if word.form not in self._stop]
         lemma = self._lemmatiser.lemma
+        # Tuples of lists: faster than tuples of generators, and this runs over whole collections.
         return Analysis(
             tuple([form for form, _, _ in words]),
             tuple([lemma(form) for form, _, _ in words]),

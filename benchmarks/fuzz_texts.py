@@ -15,8 +15,9 @@ from allusion_es.cli.queries import read_queries
 from allusion_es.corpora.bible.references import format_references, is_verse_id, parse_references
 from allusion_es.corpora.bible.verse_table import VerseTable
 from allusion_es.corpora.bible.vulgate import read_vulgate
-from allusion_es.corpora.source import SourceText, read_source
-from allusion_es.corpora.tables import Kind, read_passages
+from allusion_es.corpora.passage_files import Kind, read_passages
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.evaluation.gold.ids import ReferenceReader, resolve_known
 from allusion_es.evaluation.gold.link import GoldLink

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from allusion_es.cli.progress import progress
 from allusion_es.evaluation.gold.files import read_gold
-from allusion_es.language.latin.stopwords import STOP_WORDS
+from allusion_es.language.latin.analysis import STOP_WORDS
 from allusion_es.learning.links import KnownLink, LearningCollection, known_links
 from allusion_es.learning.ranker import Example
 from allusion_es.local.index import LocalIndex

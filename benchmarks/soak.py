@@ -33,7 +33,8 @@ from elasticsearch_server import Cluster, running_cluster
 
 from allusion_es.core.errors import AllusionError
 from allusion_es.corpora.findings import json_line
-from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index

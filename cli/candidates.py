@@ -15,7 +15,8 @@ from allusion_es.cli.options import (
     open_candidate_index,
     takes_server,
 )
-from allusion_es.cli.query import InputFormat, QueryFields
+from allusion_es.cli.queries import InputFormat
+from allusion_es.cli.query import QueryFields
 from allusion_es.core.errors import UsageError, VerseError
 
 if TYPE_CHECKING:

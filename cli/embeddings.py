@@ -108,7 +108,7 @@ def _passages(paths: Iterable[Path], kind: PassageFormat | None) -> "Iterator[Pa
     from allusion_es.cli.progress import progress
     from allusion_es.corpora.bible.vulgate import read_vulgate
     from allusion_es.corpora.packages import VULGATE, fetch
-    from allusion_es.corpora.tables import read_passages
+    from allusion_es.corpora.passage_files import read_passages
 
     if not paths:
         path = fetch(VULGATE, library().folder, progress)

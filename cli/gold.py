@@ -217,13 +217,13 @@ def _write_unread(path: Path, rows: "Sequence[dict[str, str | int]]") -> None:
     import json
 
     from allusion_es.core.files import write_lines
-    from allusion_es.corpora.finding_table import cell
+    from allusion_es.corpora.findings import spreadsheet_cell
 
     def table() -> "Iterator[str]":
         yield "\t".join(_UNREAD_COLUMNS)
         for row in rows:
             line = io.StringIO()
-            cells = [cell(str(value)) for value in row.values()]
+            cells = [spreadsheet_cell(str(value)) for value in row.values()]
             csv.writer(line, "excel-tab", lineterminator="").writerow(cells)
             yield line.getvalue()
 

@@ -159,7 +159,7 @@ def _passages(
     if path is None:
         return library().vulgate()
     from allusion_es.cli.progress import progress
-    from allusion_es.corpora.tables import read_passages
+    from allusion_es.corpora.passage_files import read_passages
 
     passages = read_passages(path, kind=kind.value if kind else None, work=work, columns=columns)
     return progress(passages, "Indexing")

@@ -1,14 +1,14 @@
-"""Reading queries: from the command line, lines, JSON lines (gold files too), or a table."""
+"""Queries from the command line, from lines, JSON lines (gold files too), or a table."""
 
 import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from allusion_es.cli.query import InputFormat
 from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode, read_text
@@ -18,7 +18,7 @@ from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows
 from allusion_es.retrieval.types import Query
 
 MAX_CHARACTERS = 1_000_000
-"""A longer query is a mistake: it would match everything."""
+"""Most characters of a query; a longer one is a mistake and would match everything."""
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 # An ending of a file's name, or a path without blanks that begins as paths do.
@@ -31,19 +31,27 @@ _COLUMNS = ("query_id", "id", "before", "after", "anchor", "work", "author", "ti
 _FIELDS = ("text", "query_id", "before", "after", "anchor", "work", "author", "title")
 
 
+class InputFormat(StrEnum):
+    """The layout of a file of queries."""
+
+    lines = "lines"
+    jsonl = "jsonl"
+    table = "table"
+
+
 def read_queries(
     argument: str,
     input_format: InputFormat | None,
     columns: Mapping[str, str] = _NO_NAMES,
 ) -> list[Query]:
-    """The queries that the argument stands for, at least one.
+    """Return the queries that the argument stands for, at least one.
 
     Args:
         argument: `-` for stdin, the path of a file, or the words of one query.
         input_format: How a file or stdin is read; by default as its name and first bytes say: a
             table (`.csv`, `.tsv`), JSON lines, a page or document of which each paragraph is a
             query, else one query a line, empty lines left out.
-        columns: What a table calls its columns, where it is another name.
+        columns: A table's own names of its columns, where they differ.
 
     Raises:
         InputError: A query is empty or too long, a line is no JSON, a query id occurs twice, the
@@ -74,7 +82,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _looks_like_a_file(argument: str) -> bool:
-    """Whether what is no file was meant to be one: by its ending, or a path without blanks."""
+    """Whether an argument that is not a file looks like the path of one."""
     return bool(_FILE.fullmatch(argument.strip()))
 
 

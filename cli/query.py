@@ -18,6 +18,7 @@ from allusion_es.cli.options import (
     takes_server,
 )
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
+from allusion_es.cli.queries import InputFormat, read_queries
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import parse_settings
 from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
@@ -90,14 +91,6 @@ class AnswerFormat(StrEnum):
     json = "json"
     tsv = "tsv"
     trec = "trec"
-
-
-class InputFormat(StrEnum):
-    """How queries are read."""
-
-    lines = "lines"
-    jsonl = "jsonl"
-    table = "table"
 
 
 @takes_server
@@ -181,7 +174,6 @@ def query(
 
     Without an index, the first query fetches the Vulgate and builds it.
     """
-    from allusion_es.cli.queries import read_queries
     from allusion_es.retrieval.options import FIELD_CHOICES, generators_of, search_filter_of
     from allusion_es.retrieval.pipeline import QueryOptions, Retriever
     from allusion_es.retrieval.unanswered import left_out
@@ -210,8 +202,6 @@ def query(
     unanswered: list[Unanswered] = []
     told = _told(retriever.answers(queries), len(queries), html is not None, unanswered)
     if html is not None:
-        from allusion_es.cli.query import write_answers
-
         method = f"{first_stage}.{field}.{rerank}"
         write_answers(html, told, retriever, index, method, lambda: missing_note(partial))
     else:

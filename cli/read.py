@@ -10,8 +10,8 @@ import typer
 
 if TYPE_CHECKING:
     from allusion_es.corpora.left_out import Cause, LeftOut
-    from allusion_es.corpora.source import SourceText
     from allusion_es.corpora.source_listing import Stretch
+    from allusion_es.corpora.source_text import SourceText
 
 
 class ReadFormat(StrEnum):
@@ -161,9 +161,9 @@ def _table_line(row: dict[str, Any]) -> str:
     import csv
     import io
 
-    from allusion_es.corpora.finding_table import cell
+    from allusion_es.corpora.findings import spreadsheet_cell
 
     line = io.StringIO()
-    cells = (cell(str(value)) for value in row.values())
+    cells = (spreadsheet_cell(str(value)) for value in row.values())
     csv.writer(line, "excel-tab", lineterminator="").writerow(cells)
     return line.getvalue()

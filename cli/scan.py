@@ -29,7 +29,7 @@ from allusion_es.core.locks import scratch_folder
 
 if TYPE_CHECKING:
     from allusion_es.corpora.findings import Finding
-    from allusion_es.corpora.source import SourceKind, SourceText
+    from allusion_es.corpora.source_text import SourceKind, SourceText
     from allusion_es.es.partial import Partial
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.scanning.journal import Journal
@@ -160,7 +160,8 @@ def scan(
     likely it is. Notes, apparatus, front and back matter and other languages of TEI files are left
     out; what is read of a file is what `allusion-es read` prints.
     """
-    from allusion_es.corpora.source import SOURCE_KINDS, read_source
+    from allusion_es.corpora.source import read_source
+    from allusion_es.corpora.source_text import SOURCE_KINDS
     from allusion_es.retrieval.options import search_filter_of
     from allusion_es.scanning.model import ScanOptions
     from allusion_es.scanning.scanner import Scanner
@@ -482,7 +483,7 @@ class _Output:
                 for chunk in chunks:
                     file.write(chunk)
         elif target is not None and self.format == "tsv":
-            from allusion_es.corpora.finding_table import write_table
+            from allusion_es.corpora.findings import write_table
 
             write_table(target, source, found)
         else:
@@ -496,10 +497,8 @@ class _Output:
         self, source: "SourceText", found: "Sequence[Finding]", partial: Mapping[str, Any] | None
     ) -> Iterator[str]:
         """The lines of a file in a format of lines; `partial` is told in each JSON finding."""
-        from allusion_es.corpora.finding_table import table_lines
-        from allusion_es.corpora.findings import json_line
-        from allusion_es.corpora.tei.standoff import standoff_lines
-        from allusion_es.corpora.web_annotation import annotation_lines
+        from allusion_es.corpora.findings import annotation_lines, json_line, table_lines
+        from allusion_es.corpora.tei.write import standoff_lines
 
         if self.format == "json":
             return (json_line(source, finding, partial) for finding in found)
@@ -511,8 +510,7 @@ class _Output:
 
     def _marked(self, source: "SourceText", found: "Sequence[Finding]") -> Iterator[bytes]:
         """The TEI file with its findings as markup, in pieces."""
-        from allusion_es.corpora.tei.standoff import standoff_markup
-        from allusion_es.corpora.tei.write import inline_markup, with_insertions
+        from allusion_es.corpora.tei.write import inline_markup, standoff_markup, with_insertions
 
         markup = inline_markup if self.tei == "inline" else standoff_markup
         return with_insertions(source, markup(source, found))

@@ -347,3 +347,13 @@ class CheckedArrays:
 
     def _unfit(self, name: str) -> Exception:
         return self.file.damaged(f"{name} is not what it must be")
+
+
+def offsets_array(lengths: Iterable[int]) -> Array:
+    """Return the borders of parts of these lengths, shape (parts + 1,); the first is 0.
+
+    Example:
+        >>> offsets_array([2, 0, 3]).tolist()
+        [0, 2, 2, 5]
+    """
+    return np.cumsum([0, *lengths], dtype=np.int64)

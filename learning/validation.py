@@ -20,8 +20,8 @@ from allusion_es.core.arrays import Array
 from allusion_es.core.temporary_files import SpilledArray, TemporaryFiles
 from allusion_es.language.citations.vectors import CONTEXT, CitationVectors, to_bytes
 from allusion_es.language.citations.word_parts import Word
+from allusion_es.language.latin.analysis import STOP_WORDS
 from allusion_es.language.latin.fold import fold
-from allusion_es.language.latin.stopwords import STOP_WORDS
 from allusion_es.learning.links import KnownLink, LearningCollection
 from allusion_es.local.build import expansion_arrays
 from allusion_es.local.searchers import ExpansionSearcher

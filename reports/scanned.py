@@ -6,7 +6,7 @@ from dataclasses import replace
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.left_out import left_out_note
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.source import Annotation, Place, SourceText
+from allusion_es.corpora.source_text import Annotation, Place, SourceText
 from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.language.latin.fold import fold
 from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord

@@ -10,7 +10,7 @@ from typing import Any
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import StorageError
 from allusion_es.corpora.findings import Alternative, Finding
-from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.scanning.model import ScanOptions, calibration_hash
 
 SUFFIX = ".scan"

@@ -16,7 +16,7 @@ from allusion_es.core.errors import UsageError
 from allusion_es.core.processes import in_processes
 from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.scanning.choosing import Choice, choose, finding_of, joined

@@ -10,11 +10,9 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from allusion_es.corpora.finding_table import table_lines
-from allusion_es.corpora.findings import Finding
-from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.findings import Finding, annotation_lines, table_lines
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.corpora.tei.write import inline_markup, with_insertions
-from allusion_es.corpora.web_annotation import annotation_lines
 from allusion_es.reports.answers import tsv_header
 from allusion_es.reports.report import ReportMeta, ReportRows, meta_row, write_report
 from allusion_es.serve.jobs import JobItem, Jobs, SearchJob

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from allusion_es.core.errors import InputError, StorageError
 from allusion_es.core.files import writing
-from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
 
 LARGEST_TEXT = 16 * 2**20
 """Most bytes of a text; longer ones are for the command line."""

@@ -10,7 +10,7 @@ from itertools import tee
 from typing import Protocol
 
 from allusion_es.corpora.findings import Finding, json_line
-from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.reports.answers import answer_json, answer_tsv, findings_of
 from allusion_es.reports.report import ReportMeta
 from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from allusion_es.core.errors import IndexMissingError
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.local.library import BuildOptions, Library
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.serve.app import application
@@ -198,7 +198,7 @@ class Serving:
 @pytest.fixture(scope="module")
 def psalm_index(library: Library) -> str:
     """Name of an index of a few verses."""
-    from allusion_es.corpora.plain import verse_passage
+    from allusion_es.corpora.passage_files import verse_passage
 
     passages: list[Passage] = [
         verse_passage(name, text, "Vulgata", order)

@@ -13,7 +13,6 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
-from allusion_es.language.citations.vectors import pairs
 from allusion_es.language.latin.analysis import Analysis
 from allusion_es.language.vectors.types import mean_vector
 from allusion_es.local.index import LocalIndex
@@ -123,7 +122,7 @@ def exact(vulgate_index: LocalIndex) -> NDArray[np.float32]:
     ids = vulgate_index.ids()
     tokens, lemmas = (vulgate_index.texts(field, ids) for field in FIELDS)
     return vulgate_index.citations.text_vectors(
-        [list(pairs(tokens.text(n), lemmas.text(n))) for n in range(len(ids))]
+        [list(zip(tokens.text(n), lemmas.text(n), strict=True)) for n in range(len(ids))]
     )
 
 
@@ -135,7 +134,8 @@ def test_citations(
 ) -> None:
     vectors = vulgate_index.citations
     assert vectors is not None
-    asked = [vectors.query_vector(list(pairs(q.tokens, q.lemmas))) for q in queries[:FEWER]]
+    words = [list(zip(q.tokens, q.lemmas, strict=True)) for q in queries[:FEWER]]
+    asked = [vectors.query_vector(each) for each in words]
     requests = [SearchRequest("citations", "lemma", TOP, vector=vector) for vector in asked]
     ids = vulgate_index.ids()
     shared = []

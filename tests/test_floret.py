@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.packages import FLORET
-from allusion_es.language.vectors.floret import Floret
+from allusion_es.language.vectors.tables import Floret
 
 SEED = 2166136261
 

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError
-from allusion_es.corpora import docx_text, html_text
-from allusion_es.corpora.docx_text import read_docx
+from allusion_es.corpora import documents
+from allusion_es.corpora.documents import read_docx, read_html
 from allusion_es.corpora.formats import check_plain, kind_of
-from allusion_es.corpora.html_text import read_html
+from allusion_es.corpora.passage_files import read_passages
 from allusion_es.corpora.source import read_source
-from allusion_es.corpora.tables import read_passages
 from allusion_es.language.latin.analysis import Analyser
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -304,7 +303,7 @@ def test_hostile_pages_cost_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     read_html(b"<p " + b"".join(b"a%d=1 " % n for n in range(100_000)) + b">x", "a.html")
     read_html(b"<!--" * 100_000, "a.html")
     assert time.process_time() - started < 10
-    monkeypatch.setattr(html_text, "LARGEST", 10)
+    monkeypatch.setattr(documents, "LARGEST_PAGE", 10)
     with pytest.raises(InputError, match="more than 10 bytes"):
         read_html(b"<p>gustate et videte", "a.html")
 
@@ -382,7 +381,7 @@ def test_a_small_file_cannot_stand_for_a_large_one(
 ) -> None:
     path = file("a.docx", docx(f"<w:p>{run_of('a ' * 5_000_000)}</w:p>"))
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr(docx_text, "LARGEST", 1_000_000)
+    monkeypatch.setattr(documents, "LARGEST_DOCX", 1_000_000)
     with pytest.raises(InputError, match="bytes unpacked, more than 1,000,000"):
         read_docx(path)
     # Nor by lying about its size.

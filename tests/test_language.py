@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError, PluginError
-from allusion_es.language.latin.analysis import Analyser
+from allusion_es.language.latin.analysis import STOP_WORDS, Analyser
 from allusion_es.language.latin.fold import MAX_WORD, fold
 from allusion_es.language.latin.lemmatise import Simplemma
 from allusion_es.language.latin.spelling import likely_spelling, spellings
-from allusion_es.language.latin.stopwords import STOP_WORDS
 from allusion_es.language.latin.tokenise import Tokeniser
 
 

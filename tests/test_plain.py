@@ -4,7 +4,7 @@ import pytest
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.plain import read_text_lines, read_verse_lines, verse_passage
+from allusion_es.corpora.passage_files import read_text_lines, read_verse_lines, verse_passage
 
 
 @pytest.fixture

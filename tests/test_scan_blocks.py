@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from allusion_es.core.errors import StorageError, UsageError
 from allusion_es.corpora.findings import Alternative, Finding
-from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import BuildOptions, Library
 from allusion_es.local.memory import index_texts
@@ -263,7 +264,7 @@ def test_outside_the_chosen_books_nothing_is_found(index: LocalIndex, tmp_path: 
 
 @pytest.fixture(scope="module")
 def name(library: Library) -> str:
-    from allusion_es.corpora.plain import verse_passage
+    from allusion_es.corpora.passage_files import verse_passage
 
     passages = [verse_passage(i, t, "Vulgata", n) for n, (i, t) in enumerate(VERSES.items())]
     library.build("scanned", passages, BuildOptions(vectors=False, learned_links=False))

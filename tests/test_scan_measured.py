@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from allusion_es.corpora.finding_table import table_lines
-from allusion_es.corpora.findings import Finding, json_line
+from allusion_es.corpora.findings import Finding, annotation_lines, json_line, table_lines
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import read_source
-from allusion_es.corpora.tei.standoff import standoff_lines
-from allusion_es.corpora.tei.write import inline_markup, with_insertions
-from allusion_es.corpora.web_annotation import annotation_lines
+from allusion_es.corpora.tei.write import inline_markup, standoff_lines, with_insertions
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import BuildOptions, Library
 from allusion_es.local.memory import index_texts

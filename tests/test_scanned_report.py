@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.plain import verse_passage
+from allusion_es.corpora.passage_files import verse_passage
 from allusion_es.corpora.source import read_source
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.local.build import build_local

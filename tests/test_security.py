@@ -15,7 +15,7 @@ import pytest
 from allusion_es.cli.main import run as run_here
 from allusion_es.core.characters import visible
 from allusion_es.core.errors import AllusionError, InputError, UsageError
-from allusion_es.corpora.finding_table import cell
+from allusion_es.corpora.findings import spreadsheet_cell
 from allusion_es.corpora.passage import Passage
 from allusion_es.es.address import find_address
 from allusion_es.es.build import build_es_index
@@ -322,6 +322,6 @@ def test_texts_cannot_act_on_a_terminal(
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " ="])
 def test_tables_for_spreadsheets_hold_no_formulas(start: str) -> None:
-    shown = cell(f"{start}cmd|' /C calc'!A0")
+    shown = spreadsheet_cell(f"{start}cmd|' /C calc'!A0")
     assert shown.startswith("'")
     assert shown.isprintable()

@@ -11,8 +11,9 @@ from tei_fixtures import HEADER, document
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.left_out import left_out_note
-from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.source import read_source
 from allusion_es.corpora.source_listing import Stretch, listing, place_label
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.corpora.tei.write import inline_markup, with_insertions
 
 _HEAD = HEADER.format(title="Sermo", author="Anonymus")

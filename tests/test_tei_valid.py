@@ -8,8 +8,12 @@ from tei_schema import CannotValidateError, faults, jing, tei_all
 
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.source import read_source
-from allusion_es.corpora.tei.standoff import standoff_lines, standoff_markup
-from allusion_es.corpora.tei.write import inline_markup, with_insertions
+from allusion_es.corpora.tei.write import (
+    inline_markup,
+    standoff_lines,
+    standoff_markup,
+    with_insertions,
+)
 
 BODY = """<pb n="1"/><div type="sermo" n="1"><head>De <hi rend="italic">gustu</hi> eius</head>
 <p>Et <date>hodie</date> dixit <persName>Dauid <roleName>rex</roleName></persName>: <hi>Gustate

@@ -20,8 +20,7 @@ from allusion_es.core import plugins
 from allusion_es.core.errors import IndexDamagedError, InputError, UsageError
 from allusion_es.language.latin.fold import fold
 from allusion_es.language.vectors.files import load_vectors, read_vectors, save_vectors
-from allusion_es.language.vectors.floret import Floret
-from allusion_es.language.vectors.tables import NgramVectors, TableVectors, ngram_buckets
+from allusion_es.language.vectors.tables import Floret, NgramVectors, TableVectors, ngram_buckets
 from allusion_es.language.vectors.training import WordVectorTraining, train_vectors
 
 HAND = "3 2\ndeus 3 4\nhomo 0 -2\nres 0 0\n"

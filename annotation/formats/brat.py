@@ -24,7 +24,7 @@ from pathlib import Path
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode
-from allusion_es.corpora.lines import read_lines, shortened
+from allusion_es.corpora.tables import read_lines, shortened
 from allusion_es.language.latin.tokenise import printed_words
 
 _SPAN = re.compile(r"(\S+) (\d{1,9} \d{1,9}(?:;\d{1,9} \d{1,9})*)")

@@ -15,7 +15,8 @@ from allusion_es.annotation.formats.webanno import HEAD, read_webanno
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.annotation.store import is_store, spans
 from allusion_es.core.errors import InputError
-from allusion_es.corpora.lines import LONGEST_ID, read_lines, shortened
+from allusion_es.corpora.passage_files import LONGEST_ID
+from allusion_es.corpora.tables import read_lines, shortened
 
 MOST_TOKENS = 10_000_000
 """Most tokens that a text may have, far more than any real one; larger numbers are mistakes."""

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.errors import InputError
-from allusion_es.corpora.lines import read_lines, shortened
+from allusion_es.corpora.tables import read_lines, shortened
 
 HEAD = "#FORMAT=WebAnno TSV 3"
 """The first characters of every such file."""

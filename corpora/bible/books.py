@@ -1,10 +1,9 @@
-"""The 73 books of the Latin Vulgate in canonical order, and what people call them.
+"""The 73 books of the Latin Vulgate in canonical order, and the names by which they are cited.
 
-`books.tsv` holds each book's OSIS code, its code in the data of vulgata-spacy, the
-abbreviation that is printed, its testament, how many chapters it has and its other names. What
-is printed is the usual Latin citation: `1 Reg` to `4 Reg` for the books of Kings, `1 Par`,
-`1 Esdr` and `2 Esdr`, `Eccle` for Ecclesiastes beside `Eccli` for Ecclesiasticus, `Cant`,
-`Sap`, `Thren`, `Apc`.
+`books.tsv` holds each book's OSIS code, its code in the data of vulgata-spacy, the abbreviation
+that is printed, its testament, the number of its chapters and its other names. The abbreviations
+are those of Latin citations: `1 Reg` to `4 Reg` for the books of Kings, `1 Par`, `1 Esdr` and
+`2 Esdr`, `Eccle` for Ecclesiastes beside `Eccli` for Ecclesiasticus, `Cant`, `Sap`, `Thren`, `Apc`.
 Names are read in Latin, English, German, French and Italian. Where one abbreviation has two
 meanings, the one of the Latin data holds: `Ez` is Ezekiel, `Jud` is the epistle of Jude, and
 `1 Reg` is 1 Samuel, while `1 Kings`, `1 Kön` and `1 Rois` are the Vulgate's `3 Reg`. A beginning
@@ -30,14 +29,14 @@ _ORDINALS = {
     **dict.fromkeys(("iv", "iiii", "fourth", "4th", "quartus", "vierte", "viertes"), "4"),
     **dict.fromkeys(("v", "fifth", "5th", "quintus"), "5"),
 }
-# Words that titles put before a book's name: `Epistola ad Romanos`, `Evangelium secundum Lucam`.
+# Words that titles have before a book's name: `Epistola ad Romanos`, `Evangelium secundum Lucam`.
 _LEADING = re.compile(r"^(?:(?:epistola|epistula|evangelium|ad|secundum|liber)\s+)+")
 _NUMBER = re.compile(r"^([1-5](?:st|nd|rd|th)?|[a-z]+)(?:\.\s*|\s+)(?=\S)|^([1-5])(?=[a-z])")
 _SPELLING = str.maketrans({"j": "i", "v": "u", "æ": "ae", "œ": "oe"})
 _SHORTEST_BEGINNING = 4
 # In names of several words each may be cut to three letters: `Act. Apo.`, `Jes. Sir.`
 _SHORTEST_OF_SEVERAL = 3
-# Beginnings of one book's names that mean something else too: the Apostle, Jesus son of Nave,
+# Beginnings of one book's names that have other meanings too: the Apostle, Jesus son of Nave,
 # an author (Richard), a person or a people.
 _NO_BEGINNING = frozenset({"apos", "apost", "aposto", "apostol", "iesu", "iesus", "rich", "roma"})
 
@@ -49,9 +48,9 @@ class Book:
     Attributes:
         osis: OSIS code (`1Sam`), as in verse ids.
         vulgate: Code in the Vulgate of vulgata-spacy (`1Rg`).
-        abbreviation: What is printed before chapter and verse (`1 Reg`).
+        abbreviation: The name that is printed before chapter and verse (`1 Reg`).
         testament: `ot` or `nt`.
-        chapters: How many chapters the Vulgate has.
+        chapters: The number of its chapters in the Vulgate.
         names: Other names and abbreviations, the full Latin name first.
     """
 
@@ -94,7 +93,7 @@ OSIS_CODES = frozenset(_BY_OSIS)
 
 
 def book_by_osis(code: str) -> Book:
-    """The book with an OSIS code.
+    """Return the book with an OSIS code.
 
     Raises:
         VerseError: No book has this code; the message names near ones.
@@ -110,7 +109,7 @@ def book_by_osis(code: str) -> Book:
 
 
 def find_book(name: str) -> Book:
-    """The book that a name or an abbreviation means.
+    """Return the book that a name or an abbreviation means.
 
     Case, accents, dots, `i` for `j` and `u` for `v` make no difference; a book's number may
     be `1`, `1.`, `I` or `first`.
@@ -129,7 +128,7 @@ def find_book(name: str) -> Book:
 
 
 def match_book(name: str) -> Book | None:
-    """The book that a name means, as `find_book`, or None where there is none.
+    """Return the book that a name means, as `find_book` does, or None if there is none.
 
     Example:
         >>> match_book("Ps xxii") is None
@@ -263,7 +262,8 @@ def _key(name: str) -> str:
 def _unknown(name: str, known: list[str]) -> VerseError:
     shown = name if len(name) <= 40 else name[:39] + "…"
     written = shown.casefold()
-    # Whole files of ids are tried as books: only names with the same first letter are compared.
+    # Readers try each id of a file as a reference, so this must be fast: only names with the same
+    # first letter are compared.
     others = [other for other in map(str.casefold, known) if other[0] == written[:1]]
     near = difflib.get_close_matches(written, others, n=3)
     if near:

@@ -1,9 +1,9 @@
-"""Hebrew and English (KJV) verse numbers turned into those of the Vulgate used here.
+"""Conversion of Hebrew and English (KJV) verse numbers to those of the Vulgate used here.
 
 The Vulgate is the Clementine text of vulgata-spacy. It counts psalms as the Greek Bible does
 and gives their titles verse numbers; in most other books it keeps the English chapters where
 the Hebrew ones differ (Joel has three, Malachi four), and in some the Hebrew (Jonah 2, Hosea
-14). `numbering.tsv` lists what differs: each stretch of verses, and where it went.
+14). `numbering.tsv` lists the differences: each stretch of verses and its verses in the Vulgate.
 
 Sources: the divisions between Hebrew and English chapters, the psalm numbers and the titles
 are common knowledge of versification. The rest is our own comparison: the chapters of the
@@ -26,11 +26,11 @@ from allusion_es.core.errors import UsageError
 from allusion_es.corpora.bible.references import parse_verse_id
 
 Numbering = Literal["vulgate", "hebrew", "kjv"]
-"""Whose chapters and verses a reference counts."""
+"""The Bible whose chapters and verses a reference counts."""
 
 NUMBERINGS: tuple[Numbering, ...] = get_args(Numbering)
 
-_Place = tuple[str, int, int]
+_Place = tuple[str, int, int]  # book, chapter, verse
 
 # Psalms (in Hebrew numbers) whose title is the first verse, or the first two, in Hebrew;
 # the KJV prints titles without a number. Psalm 13 is in the table.
@@ -45,10 +45,10 @@ _TITLED_TWICE = frozenset([51, 52, 54, 60])
 
 
 def to_vulgate(osis_id: str, numbering: Numbering) -> tuple[str, ...]:
-    """The verses of the Vulgate that hold what another numbering gives this number.
+    """Return the verses of the Vulgate for a verse in another numbering.
 
     Args:
-        osis_id: A verse in the numbering named; that it exists is not checked.
+        osis_id: A verse in that numbering; whether it exists is not checked.
         numbering: `hebrew`, `kjv`, or `vulgate`, which changes nothing.
 
     Raises:
@@ -86,7 +86,7 @@ def _psalm(place: _Place, numbering: Numbering) -> tuple[_Place, ...]:
 
 @cache
 def _shifts(numbering: Numbering) -> dict[_Place, tuple[_Place, ...]]:
-    """From each verse listed for a numbering to its verses in the Vulgate."""
+    """For each verse that the table lists for a numbering its verses in the Vulgate."""
     shifts: dict[_Place, tuple[_Place, ...]] = {}
     path = Path(__file__).with_name("numbering.tsv")
     lines = [line for line in path.read_text("utf-8").splitlines() if not line.startswith("#")]

@@ -1,4 +1,4 @@
-"""Which verses a collection has, to check references against."""
+"""The verses of a collection, against which references are checked."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,12 +6,12 @@ from allusion_es.core.errors import VerseError
 from allusion_es.corpora.bible.books import book_by_osis
 from allusion_es.corpora.bible.references import Reference, is_verse_id, parse_verse_id
 
-# What other editions add to the verse numbers of these psalms.
+# The number that editions with continued counting add to the verses of these psalms.
 _CONTINUED = {("Ps", 115): 9, ("Ps", 147): 11}
 
 
 class VerseTable:
-    """The verses of a collection, to check references against.
+    """The verses of a collection, which turns references into the ids of existing verses.
 
     Where an edition goes on counting over two psalms that the Clementine text here starts
     anew (Psalm 115 as 115,10-19 and Psalm 147 as 147,12-20), those numbers are read too, as
@@ -28,7 +28,7 @@ class VerseTable:
         """Index verses.
 
         Args:
-            osis_ids: Verses in canonical order; other ids (of windows, say) are passed over.
+            osis_ids: Verses in canonical order; other ids (of windows, say) are ignored.
         """
         self._verses: dict[str, dict[int, list[int]]] = {}
         for osis_id in osis_ids:
@@ -39,10 +39,10 @@ class VerseTable:
             chapters.setdefault(verse.chapter, []).append(verse.verse)
 
     def expand(self, reference: Reference) -> tuple[str, ...]:
-        """The OSIS ids of the verses that a reference means, in order.
+        """Return the OSIS ids of the verses that a reference means, in order.
 
         Raises:
-            VerseError: A book, chapter or verse does not exist; the message says what does.
+            VerseError: A book, chapter or verse does not exist; the message lists those that do.
 
         Example:
             >>> from allusion_es.corpora.bible.references import parse_references

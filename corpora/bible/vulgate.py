@@ -9,17 +9,17 @@ from pathlib import Path
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.bible.books import BOOKS
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.plain import verse_passage
+from allusion_es.corpora.passage_files import verse_passage
 
 WORK = "Vulgata"
 
-# Speakers of the Song, Hebrew letters before verses, titles: the edition's, not the verse's.
+# Speakers of the Song, Hebrew letters before verses, titles: added by the edition.
 _HEADING = re.compile(r"<[^<>]*>")
 _LAYOUT = str.maketrans("", "", "[]")
 
 
 def read_vulgate(path: Path) -> Iterator[Passage]:
-    """The verses of the Vulgate in canonical order, with OSIS ids in Vulgate numbering.
+    """Yield the verses of the Vulgate in canonical order, with OSIS ids in Vulgate numbering.
 
     Headings in angle brackets and the brackets that mark poetry are left out of the text.
 
@@ -27,7 +27,7 @@ def read_vulgate(path: Path) -> Iterator[Passage]:
         path: `clem_vulgate.csv` of the package vulgata-spacy.
 
     Raises:
-        InputError: The file is not what it should be.
+        InputError: The file has other columns, books or numbers.
     """
     codes = {book.vulgate: (number, book) for number, book in enumerate(BOOKS)}
     with path.open(encoding="utf-8", newline="") as file:
@@ -47,7 +47,7 @@ def read_vulgate(path: Path) -> Iterator[Passage]:
 
 
 def clean(latin: str) -> str:
-    """A verse without headings and layout brackets, with precomposed letters.
+    """Return a verse without headings and layout brackets, with precomposed letters.
 
     Example:
         >>> clean("[<Sponsa>Osculetur me osculo oris sui;")

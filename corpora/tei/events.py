@@ -1,26 +1,24 @@
-"""XML read as a stream of events that know their place in the file, and nothing trusted.
+"""XML as a stream of events with their byte offsets, safe for files that nobody trusts.
 
 The parser is expat. It opens nothing but the file, and expands nothing but character references
 and the five entities of XML (`&amp;` and so on): a file that declares or uses others is refused,
-so that neither other files nor expanding entities can come in. Depth, tags and file have bounds.
+so that neither other files nor expanding entities can come in. The depth, the length of
+a tag and the size of the file are limited.
 """
 
 import codecs
 import re
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from xml.parsers import expat
 
 from allusion_es.core.errors import InputError
-
-LARGEST_FILE = 1 << 30
-"""Most bytes of a file; its text must fit into memory."""
+from allusion_es.corpora.source_text import LARGEST_FILE, FileFacts
 
 LONGEST_TOKEN = 4 << 20
-"""Most bytes of one tag or comment, which the parser holds at once."""
+"""Most bytes of one tag or comment, since the parser holds it in memory."""
 
 DEEPEST = 200
 """Most elements inside each other; real editions have a few dozen."""
@@ -31,54 +29,42 @@ _DECLARED = re.compile(rb"""^<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)""
 Attributes = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """What a file was when it was read.
-
-    Attributes:
-        codec: Python's name of its encoding, without a byte-order mark.
-        size: Its bytes.
-        crc: CRC-32 of them.
-    """
-
-    codec: str
-    size: int
-    crc: int
-
-
 class Events(Protocol):
-    """Takes what a file holds, piece by piece, with its bytes from `start` to `stop`."""
+    """A receiver of the content of a file, piece by piece, with the bytes of each."""
 
     def opened(self, codec: str) -> None:
-        """The file's encoding, before anything else."""
+        """Receive the file's encoding, before anything else."""
         ...
 
     def begin(self, name: str, attributes: Attributes, start: int, line: int) -> None:
-        """An element begins; its tag is on a line, from 1."""
+        """Receive a start tag, its first byte and its line, from 1."""
         ...
 
     def end(self, name: str, start: int, stop: int) -> None:
-        """An element ends; for `<lb/>` both are the start of the tag."""
+        """Receive an end tag and its bytes; for `<lb/>` `start` is the start of the tag."""
         ...
 
     def text(self, pieces: Sequence[str], starts: Sequence[int], stop: int) -> None:
-        """Characters in pieces that follow each other, each with its first byte.
+        """Receive characters in pieces that follow each other, each with its first byte.
 
         A character reference, an entity or a line end (a newline) is a piece of its own.
         """
         ...
 
     def cdata(self, begins: bool, start: int, stop: int) -> None:
-        """A CDATA section begins or ends."""
+        """Receive the begin or end of a CDATA section."""
         ...
 
 
 def read_events(path: Path, events: Events) -> FileFacts:
-    """Read an XML file through, passing on what is in it.
+    """Read an XML file and pass its content on to a receiver.
+
+    Returns:
+        Encoding, size and checksum of the file, taken in the same pass.
 
     Raises:
-        InputError: It cannot be read, is empty, too large, binary, in another encoding than it
-            says, not well-formed, or declares entities; the message says where.
+        InputError: The file cannot be read, is empty, too large, binary, in another encoding
+            than it says, not well-formed, or declares entities; the message says where.
     """
     try:
         with path.open("rb") as file:
@@ -101,6 +87,7 @@ def read_events(path: Path, events: Events) -> FileFacts:
 
 
 def _codec(first: bytes, path: Path) -> str:
+    """The encoding of a file, by its byte-order mark, its first bytes or its declaration."""
     if not first.strip():
         raise InputError(f"{path}: the file is empty; give it a text")
     if first.startswith(codecs.BOM_UTF16_LE) or first.startswith(b"<\0"):
@@ -113,7 +100,7 @@ def _codec(first: bytes, path: Path) -> str:
     name = declared[1].decode() if declared else "utf-8"
     try:
         codec = codecs.lookup(name).name
-        # Beside Unicode the parser knows encodings of one byte a character.
+        # Besides Unicode, expat knows only encodings of one byte a character.
         known = codec.startswith("utf-") or len(bytes(range(256)).decode(name, "replace")) == 256
     except LookupError:
         known = False
@@ -131,7 +118,7 @@ def _codec(first: bytes, path: Path) -> str:
 
 
 class _Stream:
-    """Holds each event until the next one tells where it stops."""
+    """Delays each event until the next one begins, since expat reports only where events start."""
 
     def __init__(self, path: Path, events: Events) -> None:
         self._path = path
@@ -145,6 +132,7 @@ class _Stream:
         self._guard()
 
     def feed(self, chunk: bytes, size: int) -> None:
+        """Parse a chunk of the file, of which `size` bytes have now been read."""
         if size > LARGEST_FILE:
             raise self._error(f"the file has more than {LARGEST_FILE:,} bytes; split it")
         self._parser.Parse(chunk, False)
@@ -152,6 +140,7 @@ class _Stream:
             raise self._error(f"a tag or comment has more than {LONGEST_TOKEN:,} bytes")
 
     def finish(self, size: int) -> None:
+        """End the file after `size` bytes, and pass on the last event."""
         self._parser.Parse(b"", True)
         self._release(size)
 
@@ -201,7 +190,7 @@ class _Stream:
         parser.StartCdataSectionHandler, parser.EndCdataSectionHandler = cdata(True), cdata(False)
 
     def _guard(self) -> None:
-        """Nothing may come in from elsewhere, and what is passed over still ends a text."""
+        """Refuse entities, and let comments and processing instructions end a piece of text."""
         parser = self._parser
 
         def other(*ignored: object) -> None:
@@ -221,8 +210,8 @@ class _Stream:
     def _refuse_entity(self, name: str, *ignored: object) -> None:
         raise self._error(f"the entity &{name[:40]}; is not read; write the character itself")
 
-    def _error(self, told: str) -> InputError:
-        return InputError(f"{self._path}:{self._parser.CurrentLineNumber}: {told}")
+    def _error(self, message: str) -> InputError:
+        return InputError(f"{self._path}:{self._parser.CurrentLineNumber}: {message}")
 
 
 def _malformed(error: expat.ExpatError, path: Path, codec: str) -> InputError:
@@ -237,7 +226,7 @@ def _malformed(error: expat.ExpatError, path: Path, codec: str) -> InputError:
 
 
 def _decoding_fault(path: Path, codec: str) -> int | None:
-    """The byte that is not of the encoding, if there is one."""
+    """The offset of the first byte that the encoding does not allow, or None."""
     decoder = codecs.getincrementaldecoder(codec)()
     before = 0
     with path.open("rb") as file:

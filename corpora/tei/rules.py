@@ -1,4 +1,8 @@
-"""What a philologist reads in a TEI text: which elements are its words, and where lines end."""
+"""Rules for TEI elements: which of them hold words of the text, and which end lines or words.
+
+Each table follows the TEI P5 guidelines and the practice of real editions; a new entry changes what
+is read of all files. `docs/tei.md` explains the rules to editors.
+"""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +14,7 @@ TEI = "http://www.tei-c.org/ns/1.0"
 """The namespace of TEI P5."""
 
 ANNOTATED = frozenset({"app", "bibl", "cit", "note", "q", "quote", "ref", "seg"})
-"""Elements that are kept as annotations; `seg` only with a `source` or `corresp`."""
+"""Elements that become annotations; a `seg` only if it has a `source` or `corresp`."""
 
 LEFT_OUT = frozenset({
     # about the text
@@ -22,10 +26,10 @@ LEFT_OUT = frozenset({
     "fw", "del", "surplus", "figure", "graphic", "formula", "notatedMusic", "speaker", "stage",
     "binaryObject", "listAnnotation", "annotation", "pubPlace", "idno",
 })  # fmt: skip
-"""Elements whose words are left out unless they are asked for."""
+"""Elements whose words are left out unless `--keep` names them."""
 
 PARTS = frozenset({"front", "back"})
-"""Parts around the text proper, mostly an editor's or printer's; left out unless asked for."""
+"""Parts around the text, mostly an editor's or printer's; left out unless `--keep` names them."""
 
 _OTHER_PARTS = frozenset({
     "translation", "apparatus", "commentary", "bibliography", "index", "contents", "toc", "notes",
@@ -41,27 +45,31 @@ BLOCKS = frozenset({
 """Elements that begin and end a line of the plain text."""
 
 BREAKS = frozenset({"lb", "pb", "cb", "gb"})
-"""Breaks of line, page, column and gathering: between words, but with `break="no"`."""
+"""Breaks of line, page, column and gathering; they separate words, except with `break="no"`."""
 
 BORDERS = frozenset({
     "anchor", "caesura", "figure", "formula", "gap", "milestone", "notatedMusic", "space",
 })  # fmt: skip
-"""Elements that stand between words, blank or not, but for those inside a `w`."""
+"""Elements that separate words even without a blank, except inside a `w`."""
 
 UNITS = frozenset({"cl", "pc", "phr", "s"})
-"""Elements that begin and end between words."""
+"""Elements whose start and end separate words."""
 
 ELEMENTS_ONLY = frozenset({"app", "choice", "rdgGrp", "subst"})
-"""Elements whose own characters, mostly line ends of a printed tree, are no words."""
+"""Elements that hold elements only; characters directly in them are indentation, not words."""
 
 CHOSEN = {
     "corr": 2, "reg": 2, "expan": 2, "ex": 2, "lem": 2, "sic": 0, "orig": 0, "abbr": 0, "am": 0
 }  # fmt: skip
-"""In `choice` and `app` the first child of the highest number is read; others have 1."""
+"""Ranks of the children of `choice` and `app`: the first of the highest rank is read.
+
+Elements that are not listed have rank 1.
+"""
 
 SURENESS = {"high": 2, "low": 0, "unknown": 0}
-"""Of several children of one number in a `choice` the one of the highest `cert` is read."""
+"""Ranks of the values of `cert`, which decides between children of a `choice` of equal rank."""
 
+# `und` (undetermined) and `mul` (several) stand in files whose text is Latin.
 _LATIN = frozenset({"", "la", "lat", "latin", "und", "mul"})
 _TOKENS = frozenset({"word", "w", "token"})
 _JOINING = frozenset({"inword", "worddiv"})
@@ -70,17 +78,17 @@ _LETTERS_AND_FIGURES = re.compile(
     r"(?:\.(?:\s+[A-Za-z]+\.)*,?|,)?\s+[IVXLC]+\b[\s,.:;IVXLCivxlc-]*"
 )
 _SAME_BOOK = re.compile(r"(?:ibid\b|ibidem\b|ib\.|id\.|loc\.\s*cit|l\.\s*c\.)", re.IGNORECASE)
-_LONGEST_REFERENCE = 200
+_LONGEST_REFERENCE = 200  # characters; parsing a whole `ref` of prose would cost time for nothing
 
 ATOMS = frozenset({"#cdata", "am", "c", "ex", "formula", "g", "geo", "idno", "locus", "pc"})
-"""Inline elements that hold characters, but in which TEI All allows no `seg`."""
+"""Inline elements that hold characters, but in which the schema TEI All allows no `seg`."""
 
 CONTAINERS = frozenset({
     "TEI", "teiCorpus", "address", "app", "argument", "back", "body", "choice", "cit", "div",
     *(f"div{n}" for n in range(1, 8)), "docTitle", "epigraph", "floatingText", "front", "group",
     "lg", "list", "postscript", "rdgGrp", "row", "sp", "subst", "table", "text", "titlePage",
 })  # fmt: skip
-"""Elements that hold no characters but in their children."""
+"""Elements that hold characters only in their children."""
 
 NO_QUOTE = frozenset({
     "bibl", "byline", "closer", "date", "dateline", "docImprint", "line", "m", "opener", "time",
@@ -90,16 +98,16 @@ NO_QUOTE = frozenset({
 
 
 def left_out_as(name: str, attributes: Mapping[str, str], keep: frozenset[str]) -> str:
-    """What the words of an element are called if they are left out, or "".
+    """Return the name under which an element's words are left out, or "" if they are read.
 
-    Besides the elements of `LEFT_OUT` and `PARTS`, these are an `app` that points to its words
+    Besides the elements of `LEFT_OUT` and `PARTS`, left out are an `app` that points to its words
     (`from`, `loc`), since its `lem` repeats them; a `ref` that is the mark of a note; and a `div`
     that is a translation, an apparatus, a commentary, a bibliography, an index or the like.
 
     Args:
         name: Its local name.
         attributes: Its attributes.
-        keep: Elements whose words are asked for.
+        keep: Elements whose words are read in any case.
 
     Example:
         >>> left_out_as("note", {}, frozenset()), left_out_as("note", {}, frozenset({"note"}))
@@ -120,11 +128,11 @@ def left_out_as(name: str, attributes: Mapping[str, str], keep: frozenset[str]) 
 
 
 def is_read_language(language: str, languages: frozenset[str]) -> bool:
-    """Whether words of an `xml:lang` are read: Latin, what has none, and what is asked for.
+    """Whether words of an `xml:lang` are read: Latin, no language, or one that is asked for.
 
     Args:
-        language: The `xml:lang`, or "" where there is none.
-        languages: Languages that are read too; `all` is every one.
+        language: The `xml:lang`, or "" if there is none.
+        languages: Languages that are read too; `all` means every language.
 
     Example:
         >>> [is_read_language(each, frozenset({"grc"})) for each in ("la-x-med", "grc-Latn", "de")]
@@ -142,17 +150,17 @@ def is_word(name: str, attributes: Mapping[str, str]) -> bool:
 
 
 def joins_words(attributes: Mapping[str, str]) -> bool:
-    """Whether a break of line or page says that it stands within a word."""
+    """Whether a break of line or page is marked as standing within a word."""
     return attributes.get("break") == "no" or attributes.get("type", "").lower() in _JOINING
 
 
 def is_printed_reference(words: str, *, quoted: bool) -> bool:
-    """Whether the words of a `ref` are a reference or the mark of a note, not words of the text.
+    """Whether a `ref` holds a printed reference or the mark of a note, not words of the text.
 
     Args:
         words: Its words.
-        quoted: Whether it stands in a quotation. Latin that is quoted has no Arabic figures, so
-            that there any figure tells a reference.
+        quoted: Whether it stands in a quotation. Quoted Latin has no Arabic figures, so
+            any figure there means a reference.
 
     Example:
         >>> [is_printed_reference(each, quoted=True) for each in ("cf. Psal. XXXIII", "gustate")]

@@ -1,36 +1,38 @@
-"""Findings written into a TEI file: its bytes unchanged but for the tags that are added."""
+"""Findings written as TEI: inline, as tags in the text, or beside it, as a `standOff`.
+
+`inline_markup` and `standoff_markup` give the tags, `with_insertions` the bytes of the file with
+them: everything else stays byte for byte as it was. `standoff_lines` writes a file of its own.
+
+A stretch of text that begins in one element and ends in another is cut at their borders: into as
+few and long pieces as possible, none across the border of a paragraph, a verse line or another
+block, and none inside an element in which TEI allows no `seg`. Stretches that overlap are cut where
+the earlier one ends, so that they nest.
+"""
 
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from xml.sax.saxutils import quoteattr
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
 
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.corpora.findings import Finding, check_findings, passage_uri
-from allusion_es.corpora.source import SourceText
-from allusion_es.corpora.source_map import TextMap
-from allusion_es.corpora.tei.rules import ATOMS, CONTAINERS, NO_QUOTE
-
-# Stretches of a text cut so that each can be put between tags.
-#
-# A stretch that begins in one element and ends in another is cut at their borders: as few and as
-# long pieces as go, none over the border of a paragraph, a verse line or another block, and none
-# inside an element in which TEI allows no `seg`. Stretches that overlap are cut where the earlier
-# one ends, so that they nest.
+from allusion_es.corpora.source_text import SourceText, TextMap
+from allusion_es.corpora.tei.rules import ATOMS, CONTAINERS, NO_QUOTE, TEI
 
 
 @dataclass(frozen=True, slots=True)
 class TextStretch:
-    """A stretch of the text that can be put between a start tag and an end tag.
+    """A piece of a stretch that can be put between a start tag and an end tag.
 
     Attributes:
-        stretch: Which of the stretches it is of, its number.
-        start: Its first character in the plain text.
-        end: The one after its last.
-        byte: Where the start tag goes in the file.
-        stop: Where the end tag goes.
+        stretch: The index of the stretch that it is part of.
+        start: The offset of its first character in the plain text.
+        end: The offset after its last.
+        byte: The byte of the file before which the start tag goes.
+        stop: The byte before which the end tag goes.
         node: The element that both tags are put into.
     """
 
@@ -47,8 +49,8 @@ def cut(text: str, text_map: TextMap, stretches: Sequence[tuple[int, int]]) -> l
 
     Args:
         text: The plain text.
-        text_map: Where its characters stand.
-        stretches: Start and end of each.
+        text_map: The places of its characters in the file.
+        stretches: Start and end of each stretch.
 
     Returns:
         The pieces in the order of the text; a piece comes before those inside it. Pieces without
@@ -70,13 +72,15 @@ def cut(text: str, text_map: TextMap, stretches: Sequence[tuple[int, int]]) -> l
 
 
 class _Cutter:
+    """Cuts one stretch after the other; text and map are the same for all."""
+
     def __init__(self, text: str, text_map: TextMap) -> None:
         self._text = text
         self._map = text_map
         self._nodes = text_map.nodes
 
     def widened(self, start: int, end: int) -> tuple[int, int]:
-        """The stretch with the whole of each element in which nothing can be marked up."""
+        """The stretch, widened over elements into which no tag can be put (`rules.ATOMS`)."""
         for node in self._atoms(start):
             start = min(start, self._nodes.start[node])
         for node in self._atoms(end - 1):
@@ -88,13 +92,14 @@ class _Cutter:
         return takewhile(lambda node: self._nodes.name[node] in ATOMS, around)
 
     def pieces(self, stretch: int, start: int, end: int) -> Iterator[TextStretch]:
+        """Yield the pieces of a stretch, each as long as the elements allow."""
         while True:
             start, last = self._trimmed(start, end)
             if start >= last:
                 return
             node, stop = self._longest(start, self._block_end(start, last))
             if stop <= start:
-                # Blocks inside an element that can hold none: nothing can be marked up here.
+                # Blocks inside an element into which no tag can be put: nothing can be marked here.
                 start += 1
                 continue
             first, last = self._trimmed(start, stop)
@@ -113,7 +118,7 @@ class _Cutter:
         return next(n for n in self._nodes.around(node) if self._nodes.block[n])
 
     def _block_end(self, start: int, end: int) -> int:
-        """Where the text leaves the innermost block that it starts in."""
+        """The offset at which the text leaves the innermost block that it starts in."""
         runs = self._map.runs
         run = self._map.run_of(start)
         block = self._block(runs.node[run])
@@ -140,7 +145,7 @@ class _Cutter:
         return best, best_stop
 
     def _reach(self, node: int, end: int) -> int:
-        """How far a piece in an element can go without ending inside one of its children."""
+        """The furthest end for a piece in an element that is not inside one of its children."""
         nodes = self._nodes
         end = min(end, nodes.end[node])
         last = self._trimmed(0, end)[1]
@@ -176,8 +181,8 @@ class Insertion:
     """Markup to be added to a file.
 
     Attributes:
-        byte: Before which byte.
-        markup: What; without characters beyond ASCII it can be written in any encoding.
+        byte: The byte before which it goes.
+        markup: The markup; characters that the file's encoding lacks become references.
     """
 
     byte: int
@@ -185,19 +190,19 @@ class Insertion:
 
 
 def inline_markup(source: SourceText, findings: Iterable[Finding]) -> list[Insertion]:
-    """The tags that mark findings in their text.
+    """Return the tags that mark findings in their text.
 
-    Each is a `seg`, a quotation a `quote` where TEI allows one, with the passages as `source`,
-    the kind as `type`, the reference as `n` and the probability as `cert`; its `subtype` is
-    `uncalibrated` where `cert` only ranks. One that goes over the borders of elements is several,
-    joined by `next` and `prev`.
+    Each finding becomes a `seg`, a quotation a `quote` where TEI allows one, with the passages as
+    `source`, the kind as `type`, the reference as `n` and the probability as `cert`; its `subtype`
+    is `uncalibrated` where `cert` only ranks. A finding that crosses the borders of elements
+    becomes several, linked by `next` and `prev`.
 
     Args:
         source: A TEI file.
-        findings: What was found in it.
+        findings: The findings in it.
 
     Returns:
-        In the order of the file.
+        The tags in the order of the file.
 
     Raises:
         UsageError: The source is no TEI file, or a finding is not of its text.
@@ -233,7 +238,7 @@ def inline_markup(source: SourceText, findings: Iterable[Finding]) -> list[Inser
 
 
 def piece_ids(source: SourceText, pieces: Sequence[TextStretch]) -> list[str]:
-    """The ids of pieces as attributes, those of one finding joined by `next` and `prev`."""
+    """Return the ids of pieces as attributes; `next` and `prev` link those of one finding."""
     prefix = free_prefix(source)
     totals: dict[int, int] = {}
     for piece in pieces:
@@ -253,7 +258,7 @@ def piece_ids(source: SourceText, pieces: Sequence[TextStretch]) -> list[str]:
 
 
 def free_prefix(source: SourceText) -> str:
-    """The first of `allusion`, `allusion2`, … with which no id of the file begins."""
+    """Return the first of `allusion`, `allusion2`, … with which no id of the file begins."""
     number = 1
     while True:
         prefix = "allusion" if number == 1 else f"allusion{number}"
@@ -263,18 +268,17 @@ def free_prefix(source: SourceText) -> str:
 
 
 def with_insertions(source: SourceText, insertions: Iterable[Insertion]) -> Iterator[bytes]:
-    """The bytes of a source file, with markup added.
+    """Yield the bytes of a source file in chunks, with markup added.
 
     Args:
         source: The file as it was read.
-        insertions: In the order of the file.
-
-    Yields:
-        The bytes, in chunks.
+        insertions: The markup, in the order of the file.
 
     Raises:
-        InputError: The file cannot be read, or is not what it was.
+        InputError: The file cannot be read, or has changed since it was read.
     """
+    # The byte offsets of the insertions fit only the file that was read. It is checked first and
+    # not while copying, since the output may be a pipe.
     _check_unchanged(source)
     codec = source.facts.codec
     try:
@@ -288,7 +292,7 @@ def with_insertions(source: SourceText, insertions: Iterable[Insertion]) -> Iter
 
 
 def attribute(name: str, value: str) -> str:
-    """An attribute with a blank before it; characters that XML may not have are left out.
+    """Return an attribute with a blank before it, without characters that XML does not allow.
 
     Example:
         >>> attribute("n", "Ps 33 & 34")
@@ -298,12 +302,12 @@ def attribute(name: str, value: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """A text without the characters that XML may not have."""
+    """Return a text without the characters that XML does not allow."""
     return _NOT_XML.sub("", text)
 
 
 def sources(passages: Sequence[str]) -> str:
-    """The URIs of passages, with blanks between them."""
+    """Return the URIs of passages, with blanks between them."""
     return " ".join(map(passage_uri, passages))
 
 
@@ -344,3 +348,117 @@ def _copied(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
     while size > 0 and (chunk := read(min(size, _CHUNK))):
         size -= len(chunk)
         yield chunk
+
+
+# Findings beside the text: a `standOff`
+
+
+def pointer(source: SourceText, start: int, end: int, *, inside: bool = False) -> str:
+    """Return a URI that points to a stretch of a text.
+
+    In TEI it is a `string-range` of the innermost element around the stretch: offset and length in
+    the element's whole text, notes and blanks included. In plain files it is `char=` (RFC 5147),
+    counted from 0.
+
+    Args:
+        source: The text.
+        start: The offset of the first character.
+        end: The offset after the last.
+        inside: Whether the pointer stands in the file itself.
+
+    Raises:
+        UsageError: The text has no such characters, or the file is a page or a DOCX file, for whose
+            characters there is no pointer.
+    """
+    if source.kind in ("html", "docx"):
+        raise UsageError(
+            f"{source.path} is {source.kind.upper()}, to whose characters TEI cannot point; use "
+            "another format"
+        )
+    file = "" if inside else quote(source.path.name)
+    if source.kind == "text":
+        return f"{file}#char={start},{end}"
+    place = source.place(start, end)
+    return f"{file}#string-range(xpath({place.xpath}),{place.offset},{place.length})"
+
+
+def standoff_lines(source: SourceText, findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield the lines of a separate TEI file that annotates a source with findings.
+
+    Args:
+        source: The file that it points to by name, so that both belong in one folder.
+        findings: The findings in it.
+
+    Raises:
+        UsageError: A finding is not of this text.
+    """
+    title = escape(without_controls(source.title or source.path.name))
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield f'<TEI xmlns="{TEI}">'
+    yield "  <teiHeader><fileDesc>"
+    yield f"    <titleStmt><title>Allusions in: {title}</title></titleStmt>"
+    yield "    <publicationStmt><p>Made by allusion-es.</p></publicationStmt>"
+    yield f"    <sourceDesc><p>{escape(without_controls(source.path.name))}</p></sourceDesc>"
+    yield "  </fileDesc></teiHeader>"
+    for line in _standoff(source, findings, inside=False, prefix=""):
+        yield f"  {line}"
+    yield "</TEI>"
+
+
+def standoff_markup(source: SourceText, findings: Iterable[Finding]) -> list[Insertion]:
+    """Return the `standOff` as markup for the source itself, after its header.
+
+    Raises:
+        UsageError: The source is no TEI file, has no header, or a finding is not of its text.
+    """
+    if source.insert_at < 0:
+        raise UsageError(
+            f"{source.path}: there is no teiHeader after which a standOff could go; write it into "
+            "a file of its own"
+        )
+    lines = list(_standoff(source, findings, inside=True, prefix=source.prefix))
+    return [Insertion(source.insert_at, "\n".join(["", *lines]))] if lines else []
+
+
+def _standoff(
+    source: SourceText, findings: Iterable[Finding], *, inside: bool, prefix: str
+) -> Iterator[str]:
+    """Yield the lines of the `standOff` element, in the source itself or in another file."""
+    ordered = check_findings(source, findings)
+    name = free_prefix(source)
+    if not ordered:
+        # An empty `listAnnotation` is not valid TEI.
+        if not inside:
+            yield f"<{prefix}standOff><{prefix}note>No allusion was found.</{prefix}note>" + (
+                f"</{prefix}standOff>"
+            )
+        return
+    yield f'<{prefix}standOff><{prefix}listAnnotation type="allusions">'
+    if not all(found.calibrated for found in ordered):
+        yield "  <!-- cert is not calibrated for this scan: it only ranks the findings -->"
+    for number, found in enumerate(ordered, start=1):
+        target = pointer(source, found.start, found.end, inside=inside)
+        yield f'  <{prefix}annotation xml:id="{name}-{number}"' + (
+            attribute("target", target)
+            + attribute("motivation", "linking")
+            + attribute("n", found.reference)
+            + attribute("cert", f"{found.probability:.2f}")
+            + ">"
+        )
+        yield from (f"    {line}" for line in _body(found, prefix))
+        yield f"  </{prefix}annotation>"
+    yield f"</{prefix}listAnnotation></{prefix}standOff>"
+
+
+def _body(found: Finding, prefix: str) -> Iterator[str]:
+    yield _reference(prefix, found.kind, found.passages, found.reference)
+    for other in found.alternatives:
+        yield _reference(prefix, "alternative", other.passages, other.reference)
+    words = escape(without_controls(" ".join(found.text.split())))
+    yield f'<{prefix}note type="text">{words}</{prefix}note>'
+
+
+def _reference(prefix: str, kind: str, passages: tuple[str, ...], reference: str) -> str:
+    target = " ".join(map(passage_uri, passages))
+    start = f"<{prefix}ref{attribute('type', kind)}{attribute('target', target)}>"
+    return f"{start}{escape(without_controls(reference))}</{prefix}ref>"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from allusion_es.core.errors import VerseError
-from allusion_es.corpora.source import Annotation, SourceText
+from allusion_es.corpora.source_text import Annotation, SourceText
 from allusion_es.evaluation.gold.ids import ReferenceReader, read_references
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.tei_references import (
@@ -22,7 +22,7 @@ from allusion_es.evaluation.gold.tei_references import (
     references_in_note,
     references_in_target,
 )
-from allusion_es.language.latin.tokenise import Word, printed_words
+from allusion_es.language.latin.tokenise import WordSpan, printed_words
 from allusion_es.retrieval.types import Query
 
 # The words of the text that a reference goes to.
@@ -131,9 +131,9 @@ class WordChooser:
         """A stretch of the text with single blanks, on one line."""
         return " ".join(self._text[start:end].split())
 
-    def _words(self, start: int, end: int) -> list[Word]:
+    def _words(self, start: int, end: int) -> list[WordSpan]:
         words = printed_words(self._text[start:end])
-        return [Word(word.form, word.start + start, word.end + start) for word in words]
+        return [WordSpan(word.form, word.start + start, word.end + start) for word in words]
 
     def _part(self, start: int, end: int, point: int) -> LinkedWords:
         """The words of a quotation up to a reference in it; all, if that is the only reference."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from allusion_es.core.errors import UsageError
 from allusion_es.evaluation.gold.link import GoldLink
-from allusion_es.language.latin.tokenise import Word, printed_words
+from allusion_es.language.latin.tokenise import WordSpan, printed_words
 from allusion_es.retrieval.types import Query
 
 
@@ -54,7 +54,7 @@ def window(query: Query, size: int) -> Query:
     )
 
 
-def anchor_words(query: Query, own: Sequence[Word]) -> tuple[int, int]:
+def anchor_words(query: Query, own: Sequence[WordSpan]) -> tuple[int, int]:
     """The numbers of the anchor's first and last word among the query's words.
 
     Without an anchor in the query, both are the number of its middle word.

@@ -1,4 +1,7 @@
-"""How often which lemmas stand in the texts that cite a passage: a table in a file."""
+"""Citing words: counts of the lemmas in texts that cite a passage, kept in a file.
+
+Expansion adds to a passage the words with which others cite it (`retrieval.expansion`).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -10,35 +13,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, save_arrays
+from allusion_es.core.arrays import Array, lines_array, offsets_array, save_arrays
 from allusion_es.core.errors import InputError
-from allusion_es.language.citations.files import REMAKE, open_learned
+from allusion_es.language.citations.learned_files import REMAKE, open_learned
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.latin.analysis import AnalysisSettings
 
 KIND = "citing words"
 SUFFIX = ".expansion"
-"""How names of such files end; they lie beside the vectors of the same name."""
+"""The suffix of such files, which lie beside the citation vectors of the same name."""
 
 FORMAT = 1
-"""Raised whenever the file changes in a way that older programs cannot read."""
+"""Version of the format, to be raised whenever older programs cannot read the file."""
 
-_MOST = 65_535
+_MOST = 65_535  # counts are saved in two bytes
 
 Counts = Mapping[str, Mapping[str, int]]
-"""For each passage id the lemmas of the texts that cite it: in how many of them each stands."""
+"""For each passage id the lemmas of the texts that cite it, each with the number of those texts."""
 
 
 def save_citing_words(
     path: Path, counts: Counts, settings: AnalysisSettings, about: Mapping[str, Any]
 ) -> None:
-    """Write a table, whole or not at all.
+    """Write a table of citing words, whole or not at all.
 
     Args:
         path: The file.
-        counts: Counts of at least 1; larger ones than 65,535 are cut.
-        settings: How the texts were analysed.
-        about: What it was learned from, as JSON.
+        counts: Counts of at least 1; counts above 65,535 are saved as 65,535.
+        settings: The analysis of the texts.
+        about: A description of what it was learned from, as JSON.
 
     Raises:
         StorageError: The file cannot be written.
@@ -47,12 +50,10 @@ def save_citing_words(
     words = sorted({word for name in ids for word in counts[name]})
     numbers = {word: number for number, word in enumerate(words)}
     rows = [sorted((numbers[word], n) for word, n in counts[name].items()) for name in ids]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
     arrays: dict[str, Array] = {
-        "ids": np.frombuffer("\n".join(ids).encode(), np.uint8),
-        "words": np.frombuffer("\n".join(words).encode(), np.uint8),
-        "offsets": offsets,
+        "ids": lines_array(ids),
+        "words": lines_array(words),
+        "offsets": offsets_array(len(row) for row in rows),
         "lemmas": np.array([word for row in rows for word, _ in row], dtype=np.int32),
         "counts": np.array([min(n, _MOST) for row in rows for _, n in row], dtype=np.uint16),
     }
@@ -61,17 +62,17 @@ def save_citing_words(
 
 
 class CitingWords:
-    """A table that `save_citing_words` wrote.
+    """A table of citing words; each array is read from the file when it is first used.
 
     Args:
-        path: The file; it is read when first asked.
+        path: A file that `save_citing_words` wrote.
 
     Attributes:
-        about: What it was learned from.
+        about: A description of what it was learned from.
 
     Raises:
         IndexDamagedError: The file is damaged.
-        InputError: It is something else, of another format, or cannot be opened.
+        InputError: The file is of another kind, of another format, or cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,26 +92,29 @@ class CitingWords:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each id in `ids`."""
+        """The position of each id in `ids`."""
         return {name: place for place, name in enumerate(self.ids)}
 
     @cached_property
     def lemmas(self) -> NDArray[np.int32]:
-        """The lemmas of all passages in order, as places in `words`, shape (entries,)."""
+        """The lemmas of all passages in order, as positions in `words`, shape (entries,)."""
         return self._file.integers("lemmas", (None,), len(self.words))
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """In how many citing texts each stands, shape (entries,)."""
+        """The number of citing texts with each lemma, shape (entries,)."""
         return self._file.integers("counts", (len(self.lemmas),), _MOST + 1).astype(np.int64)
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        """Passage i has the entries `offsets[i]:offsets[i + 1]`; shape (ids + 1,)."""
+        """The borders of the passages' entries, shape (ids + 1,).
+
+        Passage i has the entries `offsets[i]:offsets[i + 1]`.
+        """
         return self._file.offsets("offsets", len(self.ids), len(self.lemmas))
 
     def table(self) -> dict[str, dict[str, int]]:
-        """All of it, to go on counting from."""
+        """Return all counts, to which those of other texts can be added."""
         words, lemmas, counts = self.words, self.lemmas.tolist(), self.counts.tolist()
         return {
             name: {words[lemmas[n]]: counts[n] for n in range(start, end)}
@@ -119,7 +123,7 @@ class CitingWords:
 
 
 def merged(tables: Sequence[Counts]) -> dict[str, dict[str, int]]:
-    """Counts of several tables added up.
+    """Return the sums of the counts of several tables.
 
     Example:
         >>> merged([{"Ps.1.1": {"uir": 2}}, {"Ps.1.1": {"uir": 1, "beo": 1}}])
@@ -135,10 +139,10 @@ def merged(tables: Sequence[Counts]) -> dict[str, dict[str, int]]:
 
 
 def citing_words_of(vectors: CitationVectors) -> CitingWords | None:
-    """The table that was made with citation vectors, if there is one beside their file.
+    """Return the table beside the file of citation vectors, or None if there is none.
 
     Raises:
-        InputError: It was made with others; or the file cannot be used.
+        InputError: The table was learned with other vectors, or the file cannot be used.
     """
     path = vectors.path.with_suffix(SUFFIX)
     if not path.exists():

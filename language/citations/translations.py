@@ -1,4 +1,7 @@
-"""How likely texts that cite a passage put one of its words into another: a table in a file."""
+"""Translations: probabilities that citing texts replace a word of a passage by another one.
+
+They are learned as in statistical machine translation (`learning.translate`) and kept in a file.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, save_arrays
-from allusion_es.language.citations.files import open_learned
+from allusion_es.core.arrays import Array, lines_array, offsets_array, save_arrays
+from allusion_es.language.citations.learned_files import open_learned
 from allusion_es.language.latin.analysis import AnalysisSettings
 
 KIND = "translations"
 FORMAT = 1
-"""Raised whenever the file changes in a way that older programs cannot read."""
+"""Version of the format, to be raised whenever older programs cannot read the file."""
 
 Entries = Mapping[str, Mapping[str, float]]
 """For each lemma of the passages the lemmas of the citing texts, each with its probability."""
@@ -24,13 +27,13 @@ Entries = Mapping[str, Mapping[str, float]]
 def save_translations(
     path: Path, entries: Entries, settings: AnalysisSettings, about: Mapping[str, Any]
 ) -> None:
-    """Write a table, whole or not at all.
+    """Write a table of translations, whole or not at all.
 
     Args:
         path: The file.
         entries: Probabilities above 0.
-        settings: How the texts were analysed.
-        about: What it was learned from, as JSON.
+        settings: The analysis of the texts.
+        about: A description of what it was learned from, as JSON.
 
     Raises:
         StorageError: The file cannot be written.
@@ -41,12 +44,10 @@ def save_translations(
     rows = [
         sorted(entries[source].items(), key=lambda one: (-one[1], one[0])) for source in sources
     ]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
     arrays: dict[str, Array] = {
-        "words": np.frombuffer("\n".join(words).encode(), np.uint8),
+        "words": lines_array(words),
         "sources": np.array([numbers[source] for source in sources], dtype=np.int32),
-        "offsets": offsets,
+        "offsets": offsets_array(len(row) for row in rows),
         "targets": np.array([numbers[w] for row in rows for w, _ in row], dtype=np.int32),
         "probabilities": np.array([p for row in rows for _, p in row], dtype=np.float32),
     }
@@ -55,17 +56,17 @@ def save_translations(
 
 
 class Translations:
-    """A table that `save_translations` wrote.
+    """A table of translations; each array is read from the file when it is first used.
 
     Args:
-        path: The file; it is read when first asked.
+        path: A file that `save_translations` wrote.
 
     Attributes:
-        about: What it was learned from.
+        about: A description of what it was learned from.
 
     Raises:
         IndexDamagedError: The file is damaged.
-        InputError: It is something else, of another format, or cannot be opened.
+        InputError: The file is of another kind, of another format, or cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,11 +75,11 @@ class Translations:
         self.settings = self._file.settings
 
     def __len__(self) -> int:
-        """How many entries there are."""
+        """Return the number of entries."""
         return self._file.file.length("targets")
 
     def matrix(self, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.float64]:
-        """t(target | source) for distinct words, shape (len(sources), len(targets))."""
+        """Return t(target | source) for distinct words, shape (len(sources), len(targets))."""
         columns = {self._numbers.get(word, -1): column for column, word in enumerate(targets)}
         found = np.zeros((len(sources), len(targets)))
         for row, word in enumerate(sources):

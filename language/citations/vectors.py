@@ -1,10 +1,13 @@
-"""Vectors of texts that were learned from known citations: what cites what lies close."""
+"""Citation vectors: vectors of texts, learned so that a text lies close to what it cites.
+
+`learning` trains them; a file holds one byte a number and no text.
+"""
 
 import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,29 +18,27 @@ from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array, Singles, save_arrays
 from allusion_es.core.errors import SettingsMismatchError
-from allusion_es.language.citations.files import open_learned
+from allusion_es.language.citations.learned_files import open_learned
 from allusion_es.language.citations.word_parts import Word, WordParts, find_rows, lemma_key
 from allusion_es.language.latin.analysis import AnalysisSettings
-
-# The file that citation vectors are kept in: one byte a number, and no text.
-
+from allusion_es.language.vectors.types import RowCache
 
 KIND = "citation vectors"
 FORMAT = 1
-"""Raised whenever the file changes in a way that older programs cannot read."""
+"""Version of the format, to be raised whenever older programs cannot read the file."""
 
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _LARGEST = 127
 _ZERO = 1e-30
-"""Rows that are smaller are zero: single precision could not hold their scales."""
+"""The largest value of a row that is saved as zero: single precision could not hold its scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class CitationTable:
-    """What training learns.
+    """The result of training: vectors of tokens, lemmas and n-grams, and weights of lemmas.
 
     Attributes:
-        keys: Which token, lemma or gram each row stands for (`word_parts`), ascending, shape (n,).
+        keys: The key of each row's token, lemma or n-gram (`word_parts`), ascending, shape (n,).
         rows: Their vectors, shape (n, dimension), float32.
         lemma_keys: Lemmas that have a weight, ascending, shape (m,).
         lemma_weights: `exp(b) idf` of each, shape (m,), float32.
@@ -54,16 +55,16 @@ class CitationTable:
 def save_citation_vectors(
     path: Path, table: CitationTable, settings: AnalysisSettings, about: Mapping[str, Any]
 ) -> str:
-    """Write a table with one byte a number and a scale a row, whole or not at all.
+    """Write a table with one byte a number and a scale for each row, whole or not at all.
 
     Args:
         path: The file.
-        table: What was learned.
-        settings: How the texts were analysed; others cannot use it.
-        about: What it was learned from, as JSON.
+        table: The result of training.
+        settings: The analysis of the texts; others cannot use the vectors.
+        about: A description of what it was learned from, as JSON.
 
     Returns:
-        The model's name: it names the content, so no two models have the same.
+        The model's name, a hash of its content, so that no two models have the same name.
 
     Raises:
         StorageError: The file cannot be written.
@@ -92,7 +93,7 @@ def save_citation_vectors(
 
 
 def is_name(name: str) -> bool:
-    """Whether a name can be that of citation vectors; it becomes part of a path.
+    """Whether a name is safe as that of citation vectors, since it becomes part of a path.
 
     Example:
         >>> is_name("0f3a"), is_name("../0f3a")
@@ -102,7 +103,7 @@ def is_name(name: str) -> bool:
 
 
 def to_bytes(rows: Singles) -> tuple[NDArray[np.int8], Singles]:
-    """Vectors as whole numbers from -127 to 127, and what to multiply each row by.
+    """Return vectors as integers from -127 to 127, and the scale by which to multiply each row.
 
     Args:
         rows: Shape (n, dimension).
@@ -123,13 +124,13 @@ def to_bytes(rows: Singles) -> tuple[NDArray[np.int8], Singles]:
 
 
 CONTEXT = 0.5
-"""How much the words around a query count beside its own."""
+"""Weight of the vector of a query's window beside that of the query's own words."""
 
-_TOGETHER = 20_000
-_FEW = 2_000
-_WORDS = 10_000
+_TOGETHER = 20_000  # texts that are encoded at once, which bounds the memory for their words
+_FEW = 2_000  # rows up to which plain numpy is faster than importing scipy
+_WORDS = 10_000  # words whose vectors are computed at once, likewise
 _KEPT = 100_000
-"""Words whose vectors are kept in memory, about as many as a large collection has."""
+"""Words whose vectors are cached, about as many as a large collection has."""
 
 _MOST_SCALE = 1e6
 _MOST_WEIGHT = 1e6
@@ -137,23 +138,23 @@ _MOST_WEIGHT = 1e6
 
 
 class CitationVectors:
-    """Gives texts vectors of unit length, whose cosine says whether one cites the other.
+    """Encodes texts as vectors of unit length whose cosine tells how likely one cites the other.
 
-    `v(text) = sum over its distinct words of sqrt(tf) w(lemma) v(word)`, made unit length, with
-    `w(lemma) = exp(b) idf`; `word_parts` says what v(word) is.
+    `v(text) = sum over its distinct words of sqrt(tf) w(lemma) v(word)`, scaled to unit length,
+    with `w(lemma) = exp(b) idf`; for v(word) see `WordParts`.
 
     Args:
         path: A file that `save_citation_vectors` wrote; it is memory-mapped.
 
     Attributes:
-        name: Names the content.
-        dimension: Length of the vectors.
-        settings: How texts must be analysed.
-        about: What it was learned from.
+        name: The model's name, a hash of its content.
+        dimension: The length of the vectors.
+        settings: The analysis that texts must have.
+        about: A description of what it was learned from.
 
     Raises:
         IndexDamagedError: The file is damaged.
-        InputError: It is something else, of another format, or cannot be opened.
+        InputError: The file is of another kind, of another format, or cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -170,11 +171,10 @@ class CitationVectors:
         self._lemma_weights = file.floats("lemma_weights", weights, _MOST_WEIGHT, least=0)
         self.dimension: int = self._rows.shape[1]
         self.path = path
-        self._kept_places: dict[Word, int] = {}
-        self._kept = np.zeros((0, self.dimension), dtype=np.float32)
+        self._cache: RowCache[Word] = RowCache(self.dimension, _KEPT)
 
     def __len__(self) -> int:
-        """How many tokens, lemmas and grams it has."""
+        """Return the number of tokens, lemmas and n-grams."""
         return len(self._keys)
 
     def fits(self, settings: AnalysisSettings) -> bool:
@@ -182,13 +182,13 @@ class CitationVectors:
         return self.settings.has_lemmas_of(settings)
 
     def check(self, settings: AnalysisSettings) -> None:
-        """Refuse to work on words that come from another analysis.
+        """Refuse to work on words of another analysis.
 
         Args:
-            settings: How an index is analysed.
+            settings: The analysis of an index.
 
         Raises:
-            SettingsMismatchError: It is not how the texts were analysed that this is learned from.
+            SettingsMismatchError: It differs from the analysis of the texts of the training.
         """
         if self.fits(settings):
             return
@@ -202,7 +202,7 @@ class CitationVectors:
         )
 
     def table(self) -> CitationTable:
-        """What they are made of, to go on learning from."""
+        """Return the table that the vectors are made of, from which training can continue."""
         return CitationTable(
             self._keys,
             self._rows * self._scales[:, None],
@@ -212,12 +212,12 @@ class CitationVectors:
         )
 
     def word_vectors(self, words: Sequence[Word]) -> Singles:
-        """`w(lemma) v(word)` of each word, shape (len(words), dimension); zeros if unknown."""
+        """Return `w(lemma) v(word)` of each word, or zeros; shape (len(words), dimension)."""
         result = np.zeros((len(words), self.dimension), dtype=np.float32)
         parts = WordParts(words, self._keys)
         weights = parts.weights * self._scales[parts.rows]
         if len(words) > _FEW:
-            # Many words share their parts: each row is read as numbers once.
+            # Many words share their parts: each row is converted to floats once.
             result[:] = _product(weights, parts.rows, parts.offsets, self._rows)
         else:
             _add(result, weights, parts.rows, parts.offsets, self._rows)
@@ -225,40 +225,30 @@ class CitationVectors:
         return result
 
     def known_word_vectors(self, words: Sequence[Word]) -> Singles:
-        """What `word_vectors` gives, kept for the next time, since texts repeat their words.
+        """Return `word_vectors` from a cache, since texts repeat their words.
 
         Args:
-            words: Each once.
+            words: The words, each once.
         """
-        known = self._kept_places.get
-        places = [known(word, -1) for word in words]
-        if -1 not in places:
-            return self._kept[places]
-        new = [word for word, place in zip(words, places, strict=True) if place < 0]
-        if len(self._kept_places) + len(new) > _KEPT:
-            self._kept_places.clear()
-            new = list(words)
-        if new:
-            first, size = len(self._kept_places), len(self._kept_places) + len(new)
-            if size > len(self._kept):
-                grown = np.zeros((size + size // 2, self.dimension), dtype=np.float32)
-                grown[:first] = self._kept[:first]
-                self._kept = grown
-            for start in range(0, len(new), _WORDS):
-                some = new[start : start + _WORDS]
-                self._kept[first + start : first + start + len(some)] = self.word_vectors(some)
-            self._kept_places.update(zip(new, range(first, size), strict=True))
-        return self._kept[[self._kept_places[word] for word in words]]
+
+        def compute(new: Sequence[Word]) -> Singles:
+            starts = range(0, len(new), _WORDS)
+            return np.concatenate([self.word_vectors(new[n : n + _WORDS]) for n in starts])
+
+        return self._cache.rows(words, compute)
 
     def word_weights(self, words: Sequence[Word]) -> Singles:
-        """`w(lemma)` of each word, shape (len(words),)."""
+        """Return `w(lemma)` of each word, shape (len(words),)."""
         rows = find_rows(self._lemma_keys, [lemma_key(lemma) for _, lemma in words])
         weights = np.full(len(words), self._unknown_weight, dtype=np.float32)
         weights[rows >= 0] = self._lemma_weights[rows[rows >= 0]]
         return weights
 
     def text_vectors(self, texts: Sequence[Sequence[Word]]) -> Singles:
-        """Unit vectors of texts, shape (len(texts), dimension); zeros where no word is known."""
+        """Return unit vectors of texts, shape (len(texts), dimension).
+
+        A text without a known word gets zeros.
+        """
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
         place = 0
         remaining = iter(texts)
@@ -270,19 +260,19 @@ class CitationVectors:
     def query_vector(
         self, words: Sequence[Word], window: Sequence[Word] = (), context: float = CONTEXT
     ) -> Singles:
-        """The unit vector of a query, shape (dimension,); zeros where no word is known.
+        """Return the unit vector of a query, shape (dimension,); zeros if no word is known.
 
         Args:
             words: The query's own words.
-            window: These with those before and after them; empty where there are none.
-            context: How much the unit vector of the window counts beside that of the words.
+            window: The query's words with those before and after it; empty if there are none.
+            context: The weight of the window's unit vector beside that of the words.
         """
         return self.query_vectors(words, window, context)[1]
 
     def query_vectors(
         self, words: Sequence[Word], window: Sequence[Word] = (), context: float = CONTEXT
     ) -> tuple[Singles, Singles]:
-        """`query_vector` of the words alone, and with those around them."""
+        """Return the unit vectors of the words alone and of the words with their window."""
         own, around = self.text_vectors([words, window])
         both = np.asarray(own + np.float32(context) * around, dtype=np.float32)
         return unit(own), unit(both)
@@ -331,9 +321,10 @@ def _add(
     offsets: NDArray[np.int64],
     table: Array,
 ) -> None:
-    """What `_product` gives, to the last digit, added to zeros; for few rows."""
+    """Add the weighted sums of a table's rows to `sums`, as `_product` does, without scipy."""
     lengths = np.diff(offsets)
-    # One after the other, as a sparse product adds them; numpy's own sums go in other orders.
+    # Addends are added one after the other, in the order of a sparse product, so that both give
+    # the same bits: numpy's own sums use another order.
     for number in range(int(lengths.max(initial=0))):
         rows = np.flatnonzero(lengths > number)
         places = offsets[rows] + number
@@ -353,13 +344,8 @@ def _product(
 
 
 def unit(vectors: Singles) -> Singles:
-    """Vectors made unit length, same shape; what is zero but for rounding becomes zero."""
+    """Return vectors scaled to unit length; those that are zero except for rounding become zero."""
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=-1, keepdims=True)
     result = np.zeros_like(vectors)
     np.divide(vectors, lengths, out=result, where=lengths > 1e-6, casting="same_kind")
     return result
-
-
-def pairs(tokens: Sequence[str], lemmas: Sequence[str]) -> Iterator[Word]:
-    """The words of a text from its tokens and lemmas, which run in parallel."""
-    return zip(tokens, lemmas, strict=True)

@@ -1,4 +1,7 @@
-"""What a word is made of for citation vectors: its form, its lemma, its letters."""
+"""Parts of a word for citation vectors: its token, its lemma, and its n-grams of letters.
+
+Each part has a 64-bit key by which its row in a table of vectors is found.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,11 +17,14 @@ Word = tuple[str, str]
 TOKEN_WEIGHT = 0.8
 LEMMA_WEIGHT = 1.0
 GRAMS_WEIGHT = 0.6
-"""Of all grams together, if they were at right angles."""
+"""Weights of the three kinds of parts; vectors must be used with those of their training.
+
+`GRAMS_WEIGHT` is that of all n-grams together, as if their vectors were at right angles.
+"""
 
 GRAM_SIZES = (3, 4, 5)
 _SEED = 20_1844
-# Editions differ in these most; assimilated and unassimilated prefixes become one.
+# Spellings in which editions differ most. Unassimilated prefixes become assimilated ones.
 _DIPHTHONG = re.compile("ae|oe")
 _SOFT_T = re.compile("ti(?=[aeiou])")
 _PREFIXES = (
@@ -30,7 +36,7 @@ _PREFIXES = (
 
 
 def one_spelling(form: str) -> str:
-    """A form as all editions might spell it; for comparing letters, not for reading.
+    """Return a form in a spelling in which editions agree, for comparing letters only.
 
     Example:
         >>> [one_spelling(form) for form in ("caelum", "michi", "gratia", "inmortalis")]
@@ -47,7 +53,7 @@ def one_spelling(form: str) -> str:
 
 
 def grams(form: str) -> list[str]:
-    """The distinct sequences of 3 to 5 letters of a form in one spelling, its ends marked.
+    """Return the distinct n-grams of 3 to 5 letters of a form in one spelling, its ends marked.
 
     Example:
         >>> grams("rex")
@@ -57,7 +63,7 @@ def grams(form: str) -> list[str]:
 
 
 def all_grams(form: str) -> list[str]:
-    """What `grams` gives, those that occur twice given twice.
+    """Return the n-grams of a form in order, those that occur twice given twice.
 
     Example:
         >>> all_grams("rex")
@@ -72,7 +78,7 @@ def all_grams(form: str) -> list[str]:
 
 
 def marked(form: str) -> str:
-    """A form in one spelling, its ends marked.
+    """Return a form in one spelling, with `<` and `>` at its ends.
 
     Example:
         >>> marked("caelum")
@@ -82,33 +88,34 @@ def marked(form: str) -> str:
 
 
 def token_key(token: str) -> int:
-    """The number that stands for a token, 64 bits."""
+    """Return the 64-bit key of a token."""
     return _key("t" + token)
 
 
 def lemma_key(lemma: str) -> int:
-    """The number that stands for a lemma, 64 bits."""
+    """Return the 64-bit key of a lemma."""
     return _key("l" + lemma)
 
 
 def gram_keys(form: str) -> list[int]:
-    """The numbers that stand for the grams of a form."""
+    """Return the 64-bit keys of the n-grams of a form."""
     return [gram_key(gram) for gram in grams(form)]
 
 
-@lru_cache(maxsize=1 << 16)  # words share most of their grams
+@lru_cache(maxsize=1 << 16)  # words share most of their n-grams
 def gram_key(gram: str) -> int:
-    """The number that stands for a gram, 64 bits."""
+    """Return the 64-bit key of an n-gram."""
     return _key("g" + gram)
 
 
 def _key(text: str) -> int:
-    # Words as hashes: no text is kept, and a table opens without reading any.
+    # Tables hold hashes instead of words: they open without reading any text, and contain none of
+    # the texts that they were learned from.
     return mmh3.hash64(text, _SEED)[0]
 
 
 def find_rows(sorted_keys: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int64]:
-    """Where each key stands in `sorted_keys`, -1 where it is not, shape (len(wanted),).
+    """Return the position of each key in `sorted_keys`, -1 if it is missing; shape (len(wanted),).
 
     Example:
         >>> find_rows(np.array([2, 5, 9]), [9, 3, 2]).tolist()
@@ -123,10 +130,10 @@ def find_rows(sorted_keys: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[
 
 
 class WordParts:
-    """Which rows of a table make up each of n words, and with which weights.
+    """The rows of a table that make up each of n words, with their weights.
 
-    `v(word) = 0.8 E(token) + E(lemma) + 0.6 / sqrt(m) sum E(gram)`, m the number of its grams
-    that have a row. Source of the idea: fastText (Bojanowski et al. 2017), with lemmas.
+    `v(word) = 0.8 E(token) + E(lemma) + 0.6 / sqrt(m) sum E(gram)`, m the number of its
+    n-grams that have a row. Source of the idea: fastText (Bojanowski et al. 2017), with lemmas.
 
     Args:
         words: The words.
@@ -145,6 +152,7 @@ class WordParts:
     """
 
     def __init__(self, words: Iterable[Word], keys: NDArray[np.int64]) -> None:
+        # All words at once in flat arrays: a collection has a hundred thousand distinct words.
         wanted: list[int] = []
         counts: list[int] = []
         for token, lemma in words:

@@ -1,4 +1,8 @@
-"""One analysis for collection and query: text to tokens, lemmas and their places."""
+"""Analysis of Latin text, the same for collections and queries: tokens, lemmas and their spans.
+
+Text is analysed here and not by Elasticsearch, so that an index on a server and one in this process
+hold the same words.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -6,11 +10,30 @@ from dataclasses import asdict, dataclass, replace
 from allusion_es.core.errors import InputError
 from allusion_es.language.latin.fold import fold
 from allusion_es.language.latin.lemmatise import Lemmatiser, load_lemmatiser
-from allusion_es.language.latin.stopwords import STOP_WORDS
 from allusion_es.language.latin.tokenise import Tokeniser
 
 ANALYSIS_VERSION = 2
-"""Raised whenever the same text would give other tokens or lemmas."""
+"""Version of the analysis, to be raised whenever the same text would give other tokens or lemmas.
+
+Indexes and learned files record it, and are refused when it differs.
+"""
+
+
+_STOP_WORD_LIST = """
+a ab ac ad adhuc an ante apud at atque aut autem contra coram cum cumque de donec e ego ei eis
+eius enim eo eorum eos erant erat ergo erit erunt es esse est estis esto et etiam eum ex fuerit
+fuerunt fuisset fuit haec hanc has hi his hoc hos huic huius hunc iam ibi id idcirco ideo igitur
+illa illam ille illi illis illius illo illorum illos illud illum in inter ipsa ipse ipsi ipsis
+ipsius ipsum is ista iste isti istud ita itaque iuxta me mea meam mei meis meo meum meus mihi
+nam ne nec neque nobis non nonne nos noster nostra nostri nunc ob per post postquam pro propter
+quae quam quando quapropter quare quasi que quem qui quia quibus quid quidem quis quo quod
+quoniam quoque quorum quos se secundum sed si sibi sic sicut sine siue sua suae suam suas sub
+sui suis sum sumus sunt suo suos super suum tam tamen te tecum tibi tu tua tuae tuam tui tuis
+tunc tuo tuum tuus ubi ue uel uero uester uestra uestri unde uobis uos usque ut utique
+"""
+
+STOP_WORDS: frozenset[str] = frozenset(_STOP_WORD_LIST.split())
+"""Stop words as `fold` spells them."""
 
 _ALIKE = frozenset({1, 2})
 """Versions that give words of plain letters the same lemmas: 2 reads more letters than 1."""
@@ -34,11 +57,11 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisSettings:
-    """What has to be equal for two texts to be comparable.
+    """The settings of an analysis; two texts are comparable if they were analysed with equal ones.
 
     Attributes:
         lemmatiser: Name of the plug-in.
-        lemmatiser_version: Its version, since another one may give other lemmas.
+        lemmatiser_version: Version of the plug-in; another one may give other lemmas.
         stop_words: Whether words of the stop list are left out.
         version: Version of the analysis in this package.
     """
@@ -61,10 +84,10 @@ class AnalysisSettings:
 
     @staticmethod
     def from_json(data: Mapping[str, object]) -> "AnalysisSettings":
-        """The settings whose plain values these are.
+        """Return the settings from their JSON object, as `dataclasses.asdict` made it.
 
         Raises:
-            TypeError: They are something else.
+            TypeError: A field is missing, unknown or of another type.
         """
         settings = AnalysisSettings(**data)  # type: ignore[arg-type]
         for name, default in asdict(AnalysisSettings()).items():
@@ -74,7 +97,7 @@ class AnalysisSettings:
 
 
 class Analyser:
-    """Turns text into an `Analysis`.
+    """Turns text into tokens, lemmas and spans, an `Analysis`.
 
     Args:
         lemmatiser: Name of a lemmatiser plug-in.
@@ -104,11 +127,12 @@ class Analyser:
         return self._lemmatiser.is_word(form)
 
     def analyse(self, text: str) -> Analysis:
-        """Tokens, lemmas and spans of `text`; empty tuples where it has no words."""
+        """Return tokens, lemmas and spans of a text; empty tuples if it has no words."""
         words = self._tokeniser.words(text)
         if self._stop:
             words = [word for word in words if word.form not in self._stop]
         lemma = self._lemmatiser.lemma
+        # Tuples of lists: faster than tuples of generators, and this runs over whole collections.
         return Analysis(
             tuple([form for form, _, _ in words]),
             tuple([lemma(form) for form, _, _ in words]),
@@ -116,9 +140,9 @@ class Analyser:
         )
 
     def adopt(self, tokens: tuple[str, ...], lemmas: tuple[str, ...] | None) -> Analysis:
-        """The analysis of words that the user brought: only their spelling is folded.
+        """Return the analysis of tokens that the user brought; they are only folded.
 
-        Tokens without a letter are left out; where a lemma is missing, the lemmatiser gives it.
+        Tokens without a letter are dropped; a missing lemma is supplied by the lemmatiser.
 
         Raises:
             InputError: There is not one lemma for each token.

@@ -1,5 +1,10 @@
-"""Lemmatisers: plug-ins that give a word form its dictionary form."""
+"""Lemmatisers: plug-ins that give a word form its dictionary form; `Simplemma` is the default.
 
+simplemma unpacks its dictionary at every start, which takes over a second. `SavedDictionaries`
+unpacks it once into the data folder; from then on it is memory-mapped and opens at once.
+"""
+
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -9,32 +14,126 @@ from typing import Protocol
 
 import numpy as np
 
-from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays, save_arrays
+from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays, offsets_array, save_arrays
 from allusion_es.core.errors import AllusionError
 from allusion_es.core.files import data_dir
 from allusion_es.core.plugins import start_plugin
-from allusion_es.language.latin.corrections import CORRECTIONS, VERSION
 from allusion_es.language.latin.fold import fold, kept_by_word
 from allusion_es.language.latin.spelling import likely_spelling, spellings
 
-# simplemma's Latin dictionary as a file that opens at once.
-#
-# simplemma unpacks its dictionary at every start, which takes over a second; a query should not
-# wait for that. It is unpacked once, into the data folder, and memory-mapped from then on.
+GROUP = "allusion_es.lemmatisers"
+"""The entry-point group that lemmatisers register in."""
 
+
+class Lemmatiser(Protocol):
+    """A plug-in that gives a word form its dictionary form; both are spelled as by `fold`."""
+
+    @property
+    def version(self) -> str:
+        """The version, which changes whenever lemmas may change; indexes record it."""
+        ...
+
+    def lemma(self, form: str) -> str:
+        """Return the dictionary form of `form`, or `form` itself if it is unknown."""
+        ...
+
+    def is_word(self, form: str) -> bool:
+        """Whether `form` is a known word form."""
+        ...
+
+
+def load_lemmatiser(name: str) -> Lemmatiser:
+    """Return the lemmatiser that is registered under `name`.
+
+    Raises:
+        PluginError: There is no lemmatiser of that name, or it cannot be loaded.
+    """
+    lemmatiser: Lemmatiser = start_plugin(GROUP, name)
+    return lemmatiser
+
+
+class Simplemma:
+    """The lemmatiser of the simplemma package: dictionary and rules, .943 of PROIEL's lemmas.
+
+    simplemma knows Latin best as dictionaries spell it, with v for consonantal u; forms are
+    respelled for it, and its lemmas are folded again. Some lemmas are corrected (`CORRECTIONS`).
+
+    Example:
+        >>> Simplemma().lemma("uiderunt"), Simplemma().is_word("populusque")
+        ('uideo', False)
+    """
+
+    def __init__(self) -> None:
+        # Importing simplemma takes 0.1 s: not before it is used.
+        from simplemma import Lemmatizer
+        from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy
+
+        dictionaries = SavedDictionaries()
+        strategy = DefaultStrategy(dictionary_factory=dictionaries)
+        self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
+        self._dictionary = DictionaryLookupStrategy(dictionaries)
+        self.version = f"{version('simplemma')}+{CORRECTIONS_VERSION}"
+        self.lemma = kept_by_word(self._lemma)
+        self.is_word = kept_by_word(self._is_word)
+
+    def _lemma(self, form: str) -> str:
+        """The lemma of a form, uncached."""
+        if form in CORRECTIONS:
+            return CORRECTIONS[form]
+        return fold(self._lemmatise(self._spelling(form), lang="la")) or form
+
+    def _is_word(self, form: str) -> bool:
+        """Whether any spelling of a form is in the dictionary, uncached."""
+        return any(self._is_known(spelling) for spelling in spellings(form))
+
+    def _spelling(self, form: str) -> str:
+        """The spelling of a form, with v or u, under which the dictionary has it."""
+        known = (spelling for spelling in spellings(form) if self._is_known(spelling))
+        return next(known, likely_spelling(form))
+
+    def _is_known(self, spelling: str) -> bool:
+        return self._dictionary.get_lemma(spelling, "la") is not None
+
+
+# Corrections of simplemma's lemmas, for frequent words of Christian Latin
+
+_CORRECTIONS = """
+abram>abram absalom>absalom aduersum>aduersus aduersus>aduersus altare>altare altaris>altare
+aman>aman arietem>aries asa>asa aser>aser bethlehem>bethlehem caelos>caelum consurgens>consurgo
+e>ex edom>edom foedus>foedus forte>forte gustate>gusto immundus>immundus impius>impius
+ingressi>ingredior iudices>iudex latere>latus laudate>laudo manasse>manasse mandatum>mandatum
+melior>bonus melius>bonus oris>os pauperem>pauper postea>postea praeceptum>praeceptum
+primitias>primitiae prius>prius quoque>quoque recta>rectus rectam>rectus recti>rectus
+rectis>rectus recto>rectus rectos>rectus rectum>rectus regi>rex regis>rex reuersi>reuertor
+reuersus>reuertor samaria>samaria seruis>seruus sui>suus tribu>tribus uiris>uir uita>uita
+uocem>uox
+"""
+
+CORRECTIONS: dict[str, str] = dict(pair.split(">") for pair in _CORRECTIONS.split())
+"""The lemma of each form, both as `fold` spells them.
+
+Source: our own reading of simplemma's lemmas for the 1,500 most frequent words of the Vulgate. Only
+forms with one likely reading there are listed (`regis` is of *rex*, not of *rego*).
+"""
+
+CORRECTIONS_VERSION = f"{zlib.crc32(' '.join(_CORRECTIONS.split()).encode()):08x}"
+"""A checksum of the corrections, so that indexes notice a changed one."""
+
+
+# simplemma's dictionary, saved so that it opens at once
 
 _LANGUAGE = "la"
-_STRIDE = 64
+_STRIDE = 64  # one key in 64 is kept as Python bytes: a few hundred kilobytes, and fast to bisect
 
 
 class SavedDictionary(Mapping[str, str]):
-    """Word forms and lemmas in sorted arrays, found by bisection.
+    """A dictionary of word forms and lemmas in sorted, memory-mapped arrays, searched by bisection.
 
     Args:
-        file: Arrays that `save_dictionary` wrote.
+        file: The arrays that `save_dictionary` wrote.
 
     Raises:
-        IndexDamagedError: They are something else; or later, a word is.
+        IndexDamagedError: The arrays do not fit each other; or, on access, a word is not UTF-8.
     """
 
     def __init__(self, file: ArrayFile) -> None:
@@ -50,7 +149,7 @@ class SavedDictionary(Mapping[str, str]):
         self._some_keys = [self._key(number) for number in range(0, len(self), _STRIDE)]
 
     def __getitem__(self, form: str) -> str:
-        """The lemma of a word form.
+        """Return the lemma of a word form.
 
         Raises:
             KeyError: The dictionary does not have it.
@@ -69,11 +168,11 @@ class SavedDictionary(Mapping[str, str]):
         return self._text(self._values[self._value_ends[low] : self._value_ends[low + 1]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
-        """The word forms, sorted by their bytes."""
+        """Yield the word forms, sorted by their UTF-8 bytes."""
         return (self._text(self._key(number)) for number in range(len(self)))
 
     def __len__(self) -> int:
-        """How many word forms there are."""
+        """Return the number of word forms."""
         return len(self._key_ends) - 1
 
     def _text(self, data: bytes) -> str:
@@ -90,10 +189,10 @@ class SavedDictionaries:
     """A dictionary factory for simplemma's strategies that opens the saved dictionary."""
 
     def get_dictionary(self, lang: str) -> Mapping[str, str]:
-        """The Latin dictionary, saved first where it is not yet.
+        """Return the Latin dictionary, saved first if it is not saved yet.
 
         Raises:
-            ValueError: Another language is asked for.
+            ValueError: The language is not Latin.
         """
         if lang != _LANGUAGE:
             raise ValueError(f"Unsupported language: {lang}")
@@ -111,12 +210,12 @@ class SavedDictionaries:
 
 @lru_cache(maxsize=1)  # opened once, however many analysers there are
 def _opened(path: Path, changed: int, size: int) -> SavedDictionary:
-    """The dictionary of a file in the state that time and size tell."""
+    """The dictionary of a file; modification time and size are part of the cache's key."""
     return SavedDictionary(ArrayFile(path, "delete it"))
 
 
 def _unpack(path: Path) -> Mapping[str, str]:
-    """The dictionary as simplemma has it, saved at `path` for the next time if that can be."""
+    """Unpack simplemma's dictionary and save it at `path`, if the folder can be written."""
     from simplemma.strategies.dictionaries import DefaultDictionaryFactory
 
     dictionary: Mapping[str, str] = DefaultDictionaryFactory().get_dictionary(_LANGUAGE)
@@ -137,80 +236,5 @@ def save_dictionary(path: Path, dictionary: Mapping[str, str]) -> None:
     arrays: dict[str, Array] = {}
     for name, texts in (("key", [key for key, _ in pairs]), ("value", [v for _, v in pairs])):
         arrays[f"{name}s"] = np.frombuffer(b"".join(texts), np.uint8)
-        ends = np.zeros(len(texts) + 1, dtype=np.int64)
-        np.cumsum([len(text) for text in texts], out=ends[1:])
-        arrays[f"{name}_ends"] = ends
+        arrays[f"{name}_ends"] = offsets_array(len(text) for text in texts)
     save_arrays(path, {}, arrays)
-
-
-GROUP = "allusion_es.lemmatisers"
-"""The entry-point group that lemmatisers register in."""
-
-
-class Lemmatiser(Protocol):
-    """Gives a word form its dictionary form; forms and lemmas are spelled as by `fold`."""
-
-    @property
-    def version(self) -> str:
-        """Changes whenever lemmas may change."""
-        ...
-
-    def lemma(self, form: str) -> str:
-        """The dictionary form of `form`; `form` itself where it is unknown."""
-        ...
-
-    def is_word(self, form: str) -> bool:
-        """Whether `form` is a known word form."""
-        ...
-
-
-def load_lemmatiser(name: str) -> Lemmatiser:
-    """The lemmatiser that is registered under `name`.
-
-    Raises:
-        PluginError: There is none of that name, or it cannot be loaded.
-    """
-    lemmatiser: Lemmatiser = start_plugin(GROUP, name)
-    return lemmatiser
-
-
-class Simplemma:
-    """Latin lemmas from the simplemma package (dictionary and rules, .943 of PROIEL's lemmas).
-
-    simplemma knows Latin best as dictionaries spell it, with v for consonantal u; forms are
-    respelled for it, and what it answers is folded again. Some of its lemmas are corrected.
-
-    Example:
-        >>> Simplemma().lemma("uiderunt"), Simplemma().is_word("populusque")
-        ('uideo', False)
-    """
-
-    def __init__(self) -> None:
-        # Importing simplemma takes 0.1 s: not before it is used.
-        from simplemma import Lemmatizer
-        from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy
-
-        dictionaries = SavedDictionaries()
-        strategy = DefaultStrategy(dictionary_factory=dictionaries)
-        self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
-        self._dictionary = DictionaryLookupStrategy(dictionaries)
-        self.version = f"{version('simplemma')}+{VERSION}"
-        self.lemma = kept_by_word(self._lemma)
-        self.is_word = kept_by_word(self._is_word)
-
-    def _lemma(self, form: str) -> str:
-        """See `Lemmatiser.lemma`."""
-        if form in CORRECTIONS:
-            return CORRECTIONS[form]
-        return fold(self._lemmatise(self._spelling(form), lang="la")) or form
-
-    def _is_word(self, form: str) -> bool:
-        """See `Lemmatiser.is_word`."""
-        return any(self._is_known(spelling) for spelling in spellings(form))
-
-    def _spelling(self, form: str) -> str:
-        known = (spelling for spelling in spellings(form) if self._is_known(spelling))
-        return next(known, likely_spelling(form))
-
-    def _is_known(self, spelling: str) -> bool:
-        return self._dictionary.get_lemma(spelling, "la") is not None

@@ -1,4 +1,7 @@
-"""v for consonantal u: how dictionaries and most editions spell what `fold` has folded."""
+"""Spellings with v for consonantal u, as dictionaries and most editions print folded words.
+
+`fold` writes u for both, so that editions agree; dictionaries and word vectors tell them apart.
+"""
 
 import itertools
 import re
@@ -6,12 +9,13 @@ import re
 _VOWELS = "aeiouy"
 # In `uua` and `iuuenis` the first u is a vowel and the second the consonant.
 _CONSONANT_U = re.compile(r"u(?!u[aeiouy])(?=[aeiouy])")
+# Letters and prefixes after which a u in doubt is likely a v: `servus`, `invisibilis`.
 _LIKELY_CONSONANT = re.compile(r"[lr]$|^(?:ad|con|circum|dis|in|ob|prae|re|sub|super|trans)$")
-_MAX_DOUBTS = 3
+_MAX_DOUBTS = 3  # each doubles the spellings; with more, all doubtful letters stay u
 
 
 def spellings(form: str) -> list[str]:
-    """How dictionaries may spell a folded form, the one to try first in front.
+    """Return the possible dictionary spellings of a folded form, the one to try first in front.
 
     u before a vowel is a consonant at the start of a word and between vowels, a vowel after
     q and ng, and in doubt after any other consonant (`seruus`, but `mortuus`): there both
@@ -31,7 +35,7 @@ def spellings(form: str) -> list[str]:
 
 
 def likely_spelling(form: str) -> str:
-    """The spelling of a folded form to take where no dictionary helps.
+    """Return the likeliest spelling of a folded form without the help of a dictionary.
 
     A u in doubt counts as a consonant after l, r and most prefixes.
 
@@ -47,7 +51,7 @@ def likely_spelling(form: str) -> str:
 
 
 def _settled(form: str) -> tuple[list[str], list[int]]:
-    """The letters with every certain v, and the places of each u in doubt."""
+    """The letters with every certain v, and the indices of each u in doubt."""
     letters = list(form)
     doubts = []
     for match in _CONSONANT_U.finditer(form):

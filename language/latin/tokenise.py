@@ -1,4 +1,4 @@
-"""Words and their places in a text as editors print it."""
+"""The tokeniser: words of a Latin text and their spans, with the marks that editors print."""
 
 import re
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from allusion_es.language.latin.fold import fold, kept_by_word
 
-# A letter and what stands above or below it: accents, and letters and signs that scribes put there.
+# A letter with the combining marks on it: accents, and letters and signs of scribes.
 _LETTER = (
     r"[^\W\d_][\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f]*"
 )
-# Editors' marks inside a word (supplements, deletions, cruces), what nobody sees there (soft
-# hyphens, joiners, blanks without width), or a hyphen with the line break that it causes.
+# Editors' marks inside a word (supplements, deletions, cruces), invisible characters (soft
+# hyphens, joiners, zero-width blanks), or a hyphen with the line break after it.
 _INSIDE = (
     r"(?:[\[\]<>(){}⟨⟩‹›†‡*\u00ad\u200b-\u200d\u2060\ufeff]+"
     r"|[-\u2010\u00ac\u00ad][^\S\n]*\n[^\S\n]*)"
@@ -21,16 +21,16 @@ _WORD = re.compile(f"{_LETTER}(?:{_INSIDE}?{_LETTER})*|[&⁊⹒]")
 _AND = frozenset("&⁊⹒")
 _ENCLITICS = ("que", "ne", "ue")
 _WHOLE = frozenset({"chalane", "siccine"})
-"""Words that no dictionary has and whose end only looks like an enclitic."""
+"""Words that are missing in dictionaries and whose end only looks like an enclitic."""
 
 
-class Word(NamedTuple):
+class WordSpan(NamedTuple):
     """A word of a text.
 
     Attributes:
         form: The word as `fold` spells it.
-        start: Where it starts, in characters of the text.
-        end: Where it ends, exclusive.
+        start: The offset of its first character in the text.
+        end: The offset after its last character.
     """
 
     form: str
@@ -39,14 +39,14 @@ class Word(NamedTuple):
 
 
 class Tokeniser:
-    r"""Finds the words of texts, enclitics as words of their own.
+    r"""Splits texts into words; enclitics become words of their own.
 
     -que, -ne and -ve are split off where the rest is a word and the whole is not, so that
     `itaque`, `neque` and `quisque` stay whole. Words broken by a hyphen at the end of a line
     and words with editors' marks inside are one word; `&` and `⁊` are `et`; numbers are left out.
 
     Args:
-        is_word: Tells whether a folded form is a known word.
+        is_word: Returns whether a folded form is a known word.
 
     Example:
         >>> known = {"dixit", "neque", "uerbum"}.__contains__
@@ -57,21 +57,21 @@ class Tokeniser:
 
     def __init__(self, is_word: Callable[[str], bool]) -> None:
         self._is_word = is_word
-        # Texts repeat their words: each distinct one is folded and looked up once.
+        # Texts repeat their words, so each distinct word is folded and looked up once.
         self._split = kept_by_word(self._split_printed)
 
-    def words(self, text: str) -> list[Word]:
-        """The words of `text` in order."""
-        words: list[Word] = []
+    def words(self, text: str) -> list[WordSpan]:
+        """Return the words of a text in order."""
+        words: list[WordSpan] = []
         split = self._split
         for match in _WORD.finditer(text):
             form, enclitic = split(match[0])
             start, end = match.span()
             cut = _enclitic_start(text, start, end, enclitic) if enclitic else start
             if cut > start:
-                words += (Word(form, start, cut), Word(enclitic, cut, end))
+                words += (WordSpan(form, start, cut), WordSpan(enclitic, cut, end))
             elif form:
-                words.append(Word(form + enclitic, start, end))
+                words.append(WordSpan(form + enclitic, start, end))
         return words
 
     def _split_printed(self, printed: str) -> tuple[str, str]:
@@ -87,7 +87,7 @@ class Tokeniser:
 
 
 def _enclitic_start(text: str, start: int, end: int, enclitic: str) -> int:
-    """Where an enclitic starts that a word ends with; `start`, where no letter starts it.
+    """The offset at which a word's enclitic starts; `start` if a sign spans its border.
 
     A sign such as ꝯ stands for several letters, so letters are folded rather than counted.
     """
@@ -100,8 +100,8 @@ def _enclitic_start(text: str, start: int, end: int, enclitic: str) -> int:
     return start
 
 
-def printed_words(text: str) -> list[Word]:
-    """The words of a text as printed: enclitics stay on, and no dictionary is asked.
+def printed_words(text: str) -> list[WordSpan]:
+    """Return the words of a text as printed, without splitting off enclitics.
 
     Example:
         >>> [word.form for word in printed_words("Dixitque: 3 [e]st")]

@@ -1,4 +1,4 @@
-"""Training word vectors with gensim: the same texts and seed give the same bytes."""
+"""Training of word vectors with gensim; the same texts and seed give the same bytes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -15,25 +15,26 @@ Method = Literal["fasttext", "word2vec"]
 
 _GREATEST_DIMENSION = 10_000
 _BUCKETS = 100_000
-"""Rows that n-grams share; the Vulgate has 76,000 different n-grams."""
+"""Rows that n-grams share. The Vulgate has 76,000 distinct n-grams; fastText's default of two
+million would make the file 800 MB large."""
 
-_SIZES = (3, 6)
+_SIZES = (3, 6)  # lengths of n-grams, fastText's own defaults
 _LONGEST_SENTENCE = 10_000
-"""gensim passes over the rest of a longer one."""
+"""Words of a sentence; gensim drops the rest of a longer one, so longer texts are cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordVectorTraining:
-    """How vectors are trained.
+    """The parameters of a training.
 
     Attributes:
         method: `fasttext` (skip-gram; words that are not in the texts get vectors too) or
             `word2vec` (skip-gram).
         dimension: Length of the vectors.
-        window: How many words to each side count as context.
-        epochs: How often the texts are gone through.
-        min_count: Rarer words get no row of their own.
-        seed: Of the random numbers.
+        window: The number of words to each side that count as context.
+        epochs: The number of passes over the texts.
+        min_count: The frequency below which a word gets no row of its own.
+        seed: The seed of the random numbers.
 
     Raises:
         UsageError: A number is out of range.
@@ -47,7 +48,7 @@ class WordVectorTraining:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the ranges of the numbers."""
         if not 1 <= self.dimension <= _GREATEST_DIMENSION:
             raise UsageError(f"dimension must be from 1 to {_GREATEST_DIMENSION}")
         for name in ("window", "epochs", "min_count"):
@@ -72,12 +73,12 @@ def train_vectors(
     Args:
         texts: The words of each text, as analysis spells them.
         path: The file; an older one is replaced once the new one is complete.
-        training: How.
-        about: What the texts are; saved with the vectors.
+        training: The parameters.
+        about: A description of the texts, saved with the vectors.
         progress: Shown for each epoch.
 
     Returns:
-        How many words have a row.
+        The number of words with a row.
 
     Raises:
         InputError: No word is frequent enough.
@@ -129,7 +130,7 @@ def _model(training: WordVectorTraining) -> Any:  # noqa: ANN401 - gensim has no
 
 
 class _Epochs:
-    """The sentences, which gensim goes through once an epoch."""
+    """The sentences, which gensim iterates over once an epoch; each pass has a progress bar."""
 
     def __init__(self, sentences: Sequence[Sequence[str]], epochs: int, progress: Progress) -> None:
         self._sentences = sentences

@@ -1,7 +1,7 @@
-"""Word vectors: what every source of them offers."""
+"""The protocol of word vectors, caches for them, and mean vectors of texts."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,20 +9,19 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Integers
 from allusion_es.core.caches import IdentityCache
 
-# Numbers of words, with a memory for many words that are asked for together.
+Key = TypeVar("Key", bound=Hashable)
 
-
-_REMEMBERED = 4
+_REMEMBERED = 4  # tuples of words: a query's tokens and lemmas, and its candidates'
 
 
 class WordNumbers(dict[str, int]):
-    """The place of each of some distinct words.
+    """A dictionary of distinct words and their positions, fast for tuples that are asked for again.
 
-    Rerankers ask again and again for the same thousands of words; whole tuples of them are
-    remembered, the last few, and not looked up word by word.
+    Rerankers ask again and again for the same thousands of words. The positions of the last
+    few tuples are cached by the identity of the tuple, so that words are not looked up one by one.
 
     Args:
-        words: Each once.
+        words: The words, each once.
 
     Example:
         >>> WordNumbers(["deus", "lux"]).of(("lux", "nox"))
@@ -34,13 +33,13 @@ class WordNumbers(dict[str, int]):
         self._latest: IdentityCache[Integers] = IdentityCache(_REMEMBERED)
 
     def of(self, words: Sequence[str]) -> Integers:
-        """The place of each, -1 for those that are not there; shape (len(words),)."""
+        """Return the position of each word, -1 if it is missing; shape (len(words),)."""
         if not isinstance(words, tuple):
             return self._looked_up(words)
         return self._latest.get(lambda: self._looked_up(words), words)
 
     def remember(self, words: tuple[str, ...], numbers: Integers) -> None:
-        """Keep what `of` would give for words that will be asked for."""
+        """Cache the positions of words that are about to be asked for."""
         self._latest.get(lambda: numbers, words)
 
     def _looked_up(self, words: Sequence[str]) -> Integers:
@@ -49,38 +48,94 @@ class WordNumbers(dict[str, int]):
 
 
 class WordVectors(Protocol):
-    """Gives each word a vector; words come as analysis spells them (u for v, i for j)."""
+    """A source of word vectors; words are spelled as analysis does (u for v, i for j)."""
 
     @property
     def name(self) -> str:
-        """Names the vectors and their version; indexes record it."""
+        """The name of the vectors and their version; indexes record it."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Length of each vector."""
+        """The length of each vector."""
         ...
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of unit length, shape (len(words), dimension).
+        """Return vectors of unit length, shape (len(words), dimension), all values finite.
 
-        A word that has no vector gets a row of zeros. All values are finite.
+        A word without a vector gets a row of zeros.
         """
         ...
 
 
-class KnownVectors:
-    """Vectors that are at hand for some words, and from elsewhere for all others.
+class RowCache(Generic[Key]):
+    """A cache of the rows that belong to keys, such as words, in one growing table.
 
-    Vectors from elsewhere are kept, up to a limit, since a later query is likely to meet the
-    same words.
+    Args:
+        dimension: The length of a row.
+        limit: The most rows to keep. When there would be more, all are dropped: that is simpler
+            than dropping the oldest, and happens once in as many new keys.
+
+    Example:
+        >>> cache = RowCache(1, limit=10)
+        >>> cache.rows(["a", "bb", "a"], lambda new: np.array([[len(key)] for key in new])).tolist()
+        [[1.0], [2.0], [1.0]]
+    """
+
+    def __init__(self, dimension: int, limit: int) -> None:
+        self._limit = limit
+        self._places: dict[Key, int] = {}
+        self._table = np.zeros((0, dimension), dtype=np.float32)
+
+    def rows(
+        self, keys: Sequence[Key], compute: Callable[[Sequence[Key]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """Return the rows of keys, shape (len(keys), dimension).
+
+        Args:
+            keys: The keys; repeated ones are allowed.
+            compute: Returns the rows of distinct keys that are not in the cache.
+        """
+        known = self._places.get
+        places = [known(key, -1) for key in keys]
+        if -1 in places:
+            missing = (key for key, place in zip(keys, places, strict=True) if place < 0)
+            self._add(list(dict.fromkeys(missing)), keys, compute)
+            places = [self._places[key] for key in keys]
+        return self._table[places]
+
+    def _add(
+        self,
+        new: Sequence[Key],
+        keys: Sequence[Key],
+        compute: Callable[[Sequence[Key]], NDArray[np.float32]],
+    ) -> None:
+        """Compute and keep the rows of new keys, or of all keys where the cache was full."""
+        if len(self._places) + len(new) > self._limit:
+            self._places.clear()
+            new = list(dict.fromkeys(keys))
+        first, size = len(self._places), len(self._places) + len(new)
+        if size > len(self._table):
+            grown = np.zeros((size + size // 2, self._table.shape[1]), dtype=np.float32)
+            grown[:first] = self._table[:first]
+            self._table = grown
+        self._table[first:size] = compute(new)
+        self._places.update(zip(new, range(first, size), strict=True))
+
+
+class KnownVectors:
+    """Word vectors from a table for known words, and from another source for all others.
+
+    Vectors of the other source are cached, up to a limit, since later queries are likely to have
+    the same words.
 
     Args:
         rows: For each known word its row in `table`.
         table: Unit vectors, shape (rows, dimension).
-        elsewhere: Where the vectors of other words come from; called when first needed.
-        name: Names the vectors and their version.
-        limit: How many vectors from elsewhere to keep.
+        elsewhere: Returns the other source; called when it is first needed, since opening it may
+            take seconds.
+        name: The name of the vectors and their version.
+        limit: The most vectors of the other source to cache.
     """
 
     def __init__(
@@ -94,61 +149,45 @@ class KnownVectors:
         self._rows = rows
         self._table = table
         self._elsewhere = elsewhere
-        self._limit = limit
-        self._kept_rows: dict[str, int] = {}
-        self._kept = np.zeros((0, table.shape[1]), dtype=np.float32)
+        self._cache: RowCache[str] = RowCache(table.shape[1], limit)
         self.name = name
         self.dimension: int = table.shape[1]
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """See `WordVectors.vectors`."""
+        """Return unit vectors, shape (len(words), dimension), as `WordVectors.vectors` does."""
         rows = self._rows.of(words)
         other = np.flatnonzero(rows < 0).tolist()
         if not other:
             return self._table[rows]
-        found = self._from_elsewhere([words[number] for number in other])
+        missing = [words[number] for number in other]
+        found = self._cache.rows(missing, lambda new: self._elsewhere().vectors(new))
         if len(other) == len(words):
             return found
         result = self._table[rows]
         result[other] = found
         return result
 
-    def _from_elsewhere(self, words: Sequence[str]) -> NDArray[np.float32]:
-        new = sorted(word for word in set(words) if word not in self._kept_rows)
-        if len(self._kept_rows) + len(new) > self._limit:
-            self._kept_rows.clear()
-            new = sorted(set(words))
-        if new:
-            first, size = len(self._kept_rows), len(self._kept_rows) + len(new)
-            if size > len(self._kept):
-                grown = np.zeros((2 * size, self.dimension), dtype=np.float32)
-                grown[:first] = self._kept[:first]
-                self._kept = grown
-            self._kept[first:size] = self._elsewhere().vectors(new)
-            self._kept_rows.update(zip(new, range(first, size), strict=True))
-        return self._kept[[self._kept_rows[word] for word in words]]
-
 
 class NoVectors:
-    """Word vectors of no word at all."""
+    """Word vectors in which no word is known: all are zeros."""
 
     def __init__(self, name: str, dimension: int) -> None:
         self.name = name
         self.dimension = dimension
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Zeros, shape (len(words), dimension)."""
+        """Return zeros, shape (len(words), dimension)."""
         return np.zeros((len(words), self.dimension), dtype=np.float32)
 
 
 def kept_vectors(vectors: WordVectors) -> KnownVectors:
-    """`vectors` with a memory, for sources that are slow to ask."""
+    """Return word vectors with a cache, for a source that is slow."""
     none = np.zeros((0, vectors.dimension), dtype=np.float32)
     return KnownVectors(WordNumbers(()), none, lambda: vectors, vectors.name)
 
 
 def mean_vector(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float32]:
-    """The unit-length mean of the words' unit vectors, shape (dimension,).
+    """Return the mean of the words' unit vectors, scaled to unit length; shape (dimension,).
 
     This is the paper's BOW_emb (section 5.2). Repeated words count as often as they occur;
     the result is all zeros where no word has a vector.
@@ -158,7 +197,7 @@ def mean_vector(words: Sequence[str], vectors: WordVectors) -> NDArray[np.float3
 
 
 def mean_vectors(texts: Sequence[Sequence[str]], vectors: WordVectors) -> NDArray[np.float32]:
-    """`mean_vector` of each text, shape (len(texts), dimension)."""
+    """Return `mean_vector` of each text, shape (len(texts), dimension)."""
     words = sorted({word for text in texts for word in text})
     rows = {word: row for row, word in enumerate(words)}
     table = vectors.vectors(words)

@@ -1,4 +1,4 @@
-"""Opening the files that are learned from known citations."""
+"""Learned files: how files learned from known citations are opened and checked."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,18 +9,18 @@ from allusion_es.core.errors import InputError
 from allusion_es.language.latin.analysis import AnalysisSettings
 
 REMAKE = "make it again with 'allusion-es learn', or install allusion-es again"
-"""What to do with a file that cannot be used."""
+"""Advice in messages about a file that cannot be used."""
 
 
 class LearnedFile(CheckedArrays):
-    """A file of arrays that was learned.
+    """A learned file of arrays, with the entries that all such files have in their headers.
 
     Attributes:
-        about: What it was learned from.
-        settings: How the texts were analysed.
+        about: A description of the texts that it was learned from.
+        settings: The analysis of those texts; others cannot use the file.
 
     Raises:
-        IndexDamagedError: Its header lacks these.
+        IndexDamagedError: The header lacks one of these.
     """
 
     def __init__(self, file: ArrayFile) -> None:
@@ -32,17 +32,17 @@ class LearnedFile(CheckedArrays):
 
 
 def open_learned(path: Path, kind: str, format: int, what: str) -> LearnedFile:
-    """A file of arrays that was learned.
+    """Open a learned file of arrays, if its header names the kind and format that are asked for.
 
     Args:
         path: The file.
-        kind: What its header must say that it is.
-        format: The format that its header must name.
-        what: What it holds, for messages.
+        kind: The kind of file that the header must name.
+        format: The version of the format that the header must name.
+        what: The name of its content, for messages.
 
     Raises:
         IndexDamagedError: The file is damaged.
-        InputError: It is something else, of another format, or cannot be opened.
+        InputError: The file is of another kind, of another format, or cannot be opened.
     """
     try:
         file = ArrayFile(path, REMAKE)

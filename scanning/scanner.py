@@ -33,7 +33,7 @@ MARGIN = 60
 """Words on each side of a block that are read with it; longer than nearly every finding."""
 
 _RUN = re.compile(r"\S+")
-_BROKEN = ("-", "\u2010", "\u00ac", "\u00ad")
+_BROKEN = ("-", "\u2010", "\u00ac", "\u00ad", "\u2e17", "=")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ BORDERS = frozenset({
 })  # fmt: skip
 """Elements that stand between words, blank or not, but for those inside a `w`."""
 
-UNITS = frozenset({"cl", "pc", "phr", "s"})
+UNITS = frozenset({"cl", "label", "pc", "phr", "s"})
 """Elements that begin and end between words."""
 
 ELEMENTS_ONLY = frozenset({"app", "choice", "rdgGrp", "subst"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from allusion_es.corpora.source_map import Runs
 
-_HYPHENS = "-\u2010\u00ac\u00ad"
+_HYPHENS = "-\u2010\u00ac\u00ad\u2e17="
 _PIECE = re.compile(
     # Blanks; or words with one blank or line end between them, none of them broken by a hyphen.
     rf"([ \t\n\r]+)|[^ \t\n\r]+(?:(?: |(?<![{_HYPHENS}])\n)[^ \t\n\r]+)*"

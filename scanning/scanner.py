@@ -35,8 +35,8 @@ MARGIN = 60
 _RUN = re.compile(r"\S+")
 """A word between blanks."""
 
-_HYPHENS = ("-", "\u2010", "\u00ac", "\u00ad")
-"""Characters at the end of a line that break a word: hyphens, the not sign, the soft hyphen."""
+_HYPHENS = ("-", "\u2010", "\u00ac", "\u00ad", "\u2e17", "=")
+"""Characters at the end of a line that break a word: hyphens, the not sign, old hyphens."""
 
 
 @dataclass(frozen=True, slots=True)

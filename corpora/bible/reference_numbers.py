@@ -454,7 +454,10 @@ class _Numbers:
         if separator.mark == "" and not separator.linked:
             raise _RefusedError(f"{value[0]} is no verse of a list")
         if separator.mark == ":" or separator.mark == "_":
-            raise _RefusedError(f"{value[0]} follows a colon, and is no verse of a list")
+            raise _RefusedError(
+                f"{value[0]} follows a colon, and is no verse of a list",
+                all_of_it=now.mark == "",  # `Gen 1 2:3`: 2 may be a chapter
+            )
         return self._listed(separator, value)
 
     def _begins_chapter(self, separator: _Separator, value: int, paired: bool) -> bool:
@@ -522,7 +525,7 @@ class _Numbers:
         self._check_size(place, value[0])
         now.pending, now.verse, now.ranged = False, value[0], False
         place = self._part(place + 1, now.chapter, value[0])
-        if self._text(place) == "-" or self._word(place) in TO:
+        if self._text(place) == "-" or self._word(place) in TO or self._is_next(place, value[0]):
             return self._trailing(self._range(place, value[0]))
         following = self._following(place)
         if following:
@@ -535,6 +538,21 @@ class _Numbers:
         else:
             self._add(Reference(self._book.osis, now.chapter, value[0], now.chapter, value[0]))
         return self._trailing(place)
+
+    def _is_next(self, place: int, verse: int) -> bool:
+        """Whether a slash and the next verse follow (`21, 17/18`), as in Corpus Christianorum.
+
+        After a colon (`34:8/9`) the two may be numbers of one verse.
+        """
+        after = place + 1
+        return (
+            self._text(place) == "/"
+            and self._now.mark != ":"
+            and self._text(after) == str(verse + 1)
+            and self._text(after + 1) not in ("/", "-", ":")
+            and not self._names.at(after)
+            and not self._paired(after)
+        )
 
     def _part(self, place: int, chapter: int, verse: int) -> int:
         """Go over the letter that names a part of a verse (`3a`, `3 b`)."""

@@ -22,7 +22,9 @@ from allusion_es.corpora.bible.reference_words import (
     AND,
     BEFORE,
     CONFER,
+    ENGLISH,
     FOLLOWING,
+    HEBREW,
     PAGE,
     PARALLELS,
     SAME,
@@ -45,6 +47,12 @@ _NAMED = re.compile(
 _PATH = re.compile(
     r"(?:^|.*/)(?:[^/]*(?:bib|vulg|script)[^/]*/)(?:[^/]+/)*?((?:[1-4][_-]?)?[A-Za-z]{2,20})/"
     r"(\d{1,3})/(\d{1,3}(?:-\d{1,3})?)/?",
+    re.IGNORECASE,
+)
+# OSIS names the edition before the verse: `Bible.KJV:Ps.34.8`.
+_EDITION = re.compile(
+    rf"(?:bible[.\-_])?(?:[a-z]{{2,3}}[.\-_])?({'|'.join(sorted(ENGLISH | HEBREW - {'h'}))})"
+    r"(?:[.\-_]\w+)*[:/](.+)",
     re.IGNORECASE,
 )
 _NEUTRAL = re.compile(
@@ -81,6 +89,9 @@ def readings(address: str) -> list[str]:
     plain = re.sub(r"@[\d\-.,:\w]*$", "", plain)
     if match := _PATH.fullmatch(plain):
         return [f"{match[1].replace('_', ' ').replace('-', ' ')} {match[2]}:{match[3]}"]
+    if match := _EDITION.fullmatch(plain):
+        # The name of the text goes along, since it may count its verses otherwise.
+        return [f"{reading} ({match[1].upper()})" for reading in _of_tail(match[2])]
     tails = [plain[match.end() :] for match in _TAIL.finditer(plain)]
     tails = [tail for tail in tails if not _SCHEME.match(tail)]
     return [reading for tail in tails for reading in _of_tail(tail)]
@@ -128,8 +139,8 @@ __all__ = ["Piece", "Reference", "read_pieces", "read_references", "reference_in
 _LONGEST_TEXT = 2000
 _HELP = "write, for example, 'Ps 22,1-3', 'Ps.22.1' or '1 Reg 2,3'"
 # Marks that begin anew: no author before them has to do with the book after them.
-_PARTING = frozenset(";()[]{}|/=†‡")
-_HARMLESS = frozenset(".,:;()[]{}|/=†‡*\"'“”„«»‹›<>\u2018\u2019&+_")
+_PARTING = frozenset(";()[]{}|/=†‡•‖∥")
+_HARMLESS = frozenset(".,:;()[]{}|/=†‡•‖∥*\"'“”„«»‹›<>\u2018\u2019&+_")
 _NO_LINES = frozenset({*PAGE, "l", "lib", "fol", "f", "col", "vol", "tom", "t", "no", "num"})
 
 
@@ -240,7 +251,7 @@ class _Scan:
     def pieces(self) -> Iterator[Piece]:
         """What can and what cannot be read; the attributes are right once all was taken."""
         tokens, place = self.tokens, 0
-        self._taint, self._confer, self._line = "", False, 0
+        self._taint, self._confer, self._line, self._letter = "", False, 0, ""
         self._verse_before = False
         while place < len(tokens):
             if self._is_mark_of_line(place):
@@ -289,6 +300,9 @@ class _Scan:
                 continue
             self._book = name.book.osis
             yield from self._read(place, run)
+            if not run.references and not self._has_figures(name.end, run.end):
+                # `Hier. c. Ioh. 3, 4`: the name may be that of an author.
+                self._taint = name.written
             place = run.end
 
     def _read(self, place: int, run: Run) -> Iterator[Piece]:
@@ -310,6 +324,9 @@ class _Scan:
         # The dot that ends a sentence is none of the reference's.
         cut = written.rstrip(" \t\n.,;:") or written
         return Piece(cut, references, reason, first, first + len(cut), self._confer, self._line)
+
+    def _has_figures(self, start: int, end: int) -> bool:
+        return any(token.kind == "number" for token in self.tokens[start:end])
 
     def _slice(self, start: int, end: int) -> str:
         return self.text[self.tokens[start].start : self.tokens[end - 1].end][:60]
@@ -336,6 +353,8 @@ class _Scan:
             if not self._is_page_or_year(place):
                 self.strange.append(token)
                 self._confer, self._line = False, 0
+        elif self._is_letter(place):
+            self._confer, self._taint, self._letter = False, "", token.text
         elif word in CONFER or (word in ("u", "v", "s") and self._before_book(place + 1)):
             self._confer, self._taint = True, ""
         elif word in AND or word in SAME:
@@ -353,6 +372,21 @@ class _Scan:
             self.strange.append(token)
             self._confer, self._line, self._taint = False, 0, token.text[:40]
         return place + 1
+
+    def _is_letter(self, place: int) -> bool:
+        """Whether a letter numbers references, as in Sources Chrétiennes: `a. Gn 1, 26 b. Ps`.
+
+        Those that begin words of titles (`c.` is `contra`) begin no such list. One letter may be
+        missing, since `26 b` is half a verse.
+        """
+        letter = self._text(place)
+        if not re.fullmatch("[a-z]", letter) or self._text(place + 1) not in (".", ")"):
+            return False
+        if self._letter:
+            usual = 0 < ord(letter) - ord(self._letter) <= 2
+        else:
+            usual = place == 0 and letter in "abdefgik"
+        return usual and self._before_book(place + 2)
 
     def _before_book(self, place: int) -> bool:
         """Whether a book's name comes next, after dots, marks and words of sending."""

@@ -450,7 +450,7 @@ def _stretch(element: OpenElement, point: int, nodes: Nodes) -> tuple[int, int]:
 
 # The plain text
 
-_HYPHENS = "-\u2010\u00ac\u00ad"
+_HYPHENS = "-\u2010\u00ac\u00ad\u2e17="
 _PIECE = re.compile(
     # Blanks; or words with one blank or line end between them, none of them broken by a hyphen.
     rf"([ \t\n\r]+)|[^ \t\n\r]+(?:(?: |(?<![{_HYPHENS}])\n)[^ \t\n\r]+)*"

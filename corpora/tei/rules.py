@@ -52,7 +52,7 @@ BORDERS = frozenset({
 })  # fmt: skip
 """Elements that separate words even without a blank, except inside a `w`."""
 
-UNITS = frozenset({"cl", "pc", "phr", "s"})
+UNITS = frozenset({"cl", "label", "pc", "phr", "s"})
 """Elements whose start and end separate words."""
 
 ELEMENTS_ONLY = frozenset({"app", "choice", "rdgGrp", "subst"})

@@ -14,7 +14,7 @@ _LETTER = (
 # hyphens, joiners, zero-width blanks), or a hyphen with the line break after it.
 _INSIDE = (
     r"(?:[\[\]<>(){}⟨⟩‹›†‡*\u00ad\u200b-\u200d\u2060\ufeff]+"
-    r"|[-\u2010\u00ac\u00ad][^\S\n]*\n[^\S\n]*)"
+    r"|[-\u2010\u00ac\u00ad\u2e17=][^\S\n]*\n[^\S\n]*)"
 )
 _WORD = re.compile(f"{_LETTER}(?:{_INSIDE}?{_LETTER})*|[&⁊⹒]")
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
+    InputFormat,
     Name,
     ServerOptions,
     TableFormat,
     open_candidate_index,
     takes_server,
 )
-from allusion_es.cli.queries import InputFormat
 from allusion_es.cli.query import QueryFields
 from allusion_es.core.errors import UsageError, VerseError
 

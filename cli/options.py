@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they stand for."""
+"""Options that several commands share, and the index or server that they name."""
 
 import inspect
 import os
@@ -49,8 +49,16 @@ IdColumn = Annotated[
 ]
 
 
+class InputFormat(StrEnum):
+    """The layout of a file of queries."""
+
+    lines = "lines"
+    jsonl = "jsonl"
+    table = "table"
+
+
 def column_names(**names: str | None) -> dict[str, str]:
-    """What a table calls its columns, without those of which nothing was said.
+    """The names that options give to a table's columns, without the columns that keep theirs.
 
     Example:
         >>> column_names(text="content", id=None)
@@ -134,7 +142,7 @@ class TableFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerOptions:
-    """Where the server is and how to log in; without a URL, the index is in this process."""
+    """The URL of the server and the login; without a URL, the index is in this process."""
 
     url: str | None
     ca_certs: Path | None = None

@@ -4,11 +4,11 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from allusion_es.cli.options import InputFormat
 from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode, read_text
@@ -29,14 +29,6 @@ _FILE = re.compile(
 )
 _COLUMNS = ("query_id", "id", "before", "after", "anchor", "work", "author", "title")
 _FIELDS = ("text", "query_id", "before", "after", "anchor", "work", "author", "title")
-
-
-class InputFormat(StrEnum):
-    """The layout of a file of queries."""
-
-    lines = "lines"
-    jsonl = "jsonl"
-    table = "table"
 
 
 def read_queries(

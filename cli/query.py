@@ -10,6 +10,7 @@ import typer
 
 from allusion_es.cli.options import (
     IdColumn,
+    InputFormat,
     Name,
     ServerOptions,
     TextColumn,
@@ -18,7 +19,6 @@ from allusion_es.cli.options import (
     takes_server,
 )
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
-from allusion_es.cli.queries import InputFormat, read_queries
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import parse_settings
 from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
@@ -174,6 +174,7 @@ def query(
 
     Without an index, the first query fetches the Vulgate and builds it.
     """
+    from allusion_es.cli.queries import read_queries
     from allusion_es.retrieval.options import FIELD_CHOICES, generators_of, search_filter_of
     from allusion_es.retrieval.pipeline import QueryOptions, Retriever
     from allusion_es.retrieval.unanswered import left_out

@@ -498,7 +498,7 @@ def attempt_analysis(query: Query, analyser: Analyser) -> AnalysedQuery | Unansw
 
 
 def answerable(queries: Iterable[AnalysedQuery | Unanswered]) -> Iterator[AnalysedQuery]:
-    """Those queries whose words could be told."""
+    """The queries that could be analysed."""
     return (query for query in queries if not isinstance(query, Unanswered))
 
 

@@ -53,7 +53,7 @@ class Unanswered:
 
 
 def attempt(query: Query, what: str, compute: Callable[[], T]) -> T | Unanswered:
-    """What `compute` gives; or the query, with the reason, where it fails for this query only.
+    """The result of `compute`, or an `Unanswered` if it fails for this query only.
 
     Whatever a plug-in raises counts as such. What is wrong for every query alike (an option, a
     file, an index, a server) is raised, since asking on would only say it again.

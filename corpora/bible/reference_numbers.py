@@ -46,7 +46,7 @@ _IN_CAPITALS = frozenset({"mt", "tm", "rv"})
 """Names of texts that are names of books too where they are not written in capitals."""
 
 _HEBREWS = frozenset({"heb", "hebr"})
-"""What may be the Hebrew numbering or the letter to the Hebrews."""
+"""Words that mean the Hebrew numbering or the letter to the Hebrews."""
 
 _CHAPTERS_OF_HEBREWS = 13
 
@@ -87,7 +87,7 @@ class Reference:
 
 @dataclass(slots=True)
 class Run:
-    """What stands after a book's name.
+    """The numbers after a book's name, as far as they could be read.
 
     Attributes:
         end: The token after all that was read or refused.
@@ -118,7 +118,7 @@ class _RefusedError(Exception):
 
 @dataclass(slots=True)
 class _Separator:
-    """What stands between two numbers: one mark at most, and words."""
+    """The text between two numbers: at most one mark, and words."""
 
     end: int
     mark: str = ""
@@ -130,7 +130,7 @@ class _Separator:
 
 @dataclass(slots=True)
 class _State:
-    """What the numbers so far are."""
+    """The chapter, the verse and the references that have been read so far."""
 
     chapter: int = 0
     verse: int = 0
@@ -814,7 +814,7 @@ class _Numbers:
         raise _RefusedError("two numberings are given, and it is not said which", all_of_it=True)
 
     def _bracket(self, place: int) -> tuple[str, int] | None:
-        """What stands in the bracket that opens at a token, and the token after it."""
+        """The content of the bracket that opens at a token, and the token after the bracket."""
         if self._text(place) not in ("(", "["):
             return None
         closing = ")" if self._text(place) == "(" else "]"
@@ -907,7 +907,7 @@ class _Numbers:
     # Tokens.
 
     def _separator(self, place: int, level: str) -> _Separator:
-        """What stands before the next number.
+        """The separator before the next number.
 
         Args:
             place: The token after the last number.

@@ -72,7 +72,7 @@ def is_address(text: str) -> bool:
 
 
 def readings(address: str) -> list[str]:
-    """What an address may say in words, the longest part first, to be read as references.
+    """Texts of an address that may be references, the longest first.
 
     A CTS URN has one reading or none. The part after `@` in other addresses says where in the
     verse, and is left out.
@@ -249,7 +249,7 @@ class _Scan:
         self._marked = self._has_line_marks()
 
     def pieces(self) -> Iterator[Piece]:
-        """What can and what cannot be read; the attributes are right once all was taken."""
+        """The references and the refused parts in order; attributes are final after the last."""
         tokens, place = self.tokens, 0
         self._taint, self._confer, self._line, self._letter = "", False, 0, ""
         self._verse_before = False
@@ -429,7 +429,7 @@ class _Scan:
         )
 
     def _same_book(self, place: int) -> int | None:
-        """Where the numbers after `ibid.` begin, if that word stands here and means a book."""
+        """The first token of the numbers after `ibid.`, if that word is here and means a book."""
         if not self._book or plain_word(self.tokens[place].text) not in SAME:
             return None
         place += 1
@@ -491,7 +491,7 @@ class _Scan:
         return ""
 
     def _after_numbers(self, place: int) -> int:
-        """Where the numbers end that belong to a work which is not read."""
+        """The token after the numbers of a work that is no book of the Bible."""
         tokens = self.tokens
         while place < len(tokens):
             token = tokens[place]

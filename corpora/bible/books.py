@@ -5,8 +5,8 @@ abbreviation that is printed, its testament, how many chapters it has and its ot
 is printed is the usual Latin citation: `1 Reg` to `4 Reg` for the books of Kings, `1 Par`,
 `1 Esdr` and `2 Esdr`, `Eccle` for Ecclesiastes beside `Eccli` for Ecclesiasticus, `Cant`,
 `Sap`, `Thren`, `Apc`.
-Names are read in Latin, English, German, French, Italian and Spanish. Where one abbreviation has two
-meanings, the one of the Latin data holds: `Ez` is Ezekiel, `Jud` is the epistle of Jude, and
+Names are read in Latin, English, German, French, Italian and Spanish. Where one abbreviation has
+two meanings, the one of the Latin data holds: `Ez` is Ezekiel, `Jud` is the epistle of Jude, and
 `1 Reg` is 1 Samuel, while `1 Kings`, `1 Kön` and `1 Rois` are the Vulgate's `3 Reg`. A beginning
 of four letters or more is a name too, where only one book's names begin so (`Joann.`, `Galat.`).
 """

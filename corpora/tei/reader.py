@@ -241,7 +241,7 @@ class TeiReader:
             # The text after a preface may begin on its last page.
             self.labels.page(attributes, place)
         if local in ANNOTATED and (
-            local != "seg" or "source" in attributes or "corresp" in attributes
+            local not in ("said", "seg") or "source" in attributes or "corresp" in attributes
         ):
             xpath = self.nodes.path(self.namespaced)
             around = self._hidden_around()
@@ -280,6 +280,9 @@ class TeiReader:
             element.omission.border()
         if element.hidden:
             return
+        if element.block:
+            for deletion in self.deletions.values():
+                deletion.border()
         if element.name == "app" and chosen is None:
             # Without readings it is what some editions put at the foot of a page.
             self.notes.leave_out_last(element)

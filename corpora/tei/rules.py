@@ -9,8 +9,8 @@ from allusion_es.corpora.bible.references import parse_references
 TEI = "http://www.tei-c.org/ns/1.0"
 """The namespace of TEI P5."""
 
-ANNOTATED = frozenset({"app", "bibl", "cit", "note", "q", "quote", "ref", "seg"})
-"""Elements that are kept as annotations; `seg` only with a `source` or `corresp`."""
+ANNOTATED = frozenset({"app", "bibl", "cit", "note", "q", "quote", "ref", "said", "seg"})
+"""Elements that are kept as annotations; `said` and `seg` only with `source` or `corresp`."""
 
 LEFT_OUT = frozenset({
     # about the text

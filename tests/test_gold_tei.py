@@ -58,6 +58,7 @@ def told(found: TeiGold) -> list[tuple[str, tuple[str, ...], str]]:
         # Migne: italics, and references in brackets
         ("ait: <hi>gustate et videte <note>(Psal. XXXIII, 9)</note></hi>", "gustate et videte",
          "Ps.33.9", "quotation"),
+        ("ait <said source='Ps.33.9'>gustate et</said>", "gustate et", "Ps.33.9", "quotation"),
         ("ait: <hi>gustate et videte</hi> <note>(Ps. XXXIII, 9)</note>.", "gustate et videte",
          "Ps.33.9", "quotation"),
         ("Dixit et. Dauid <hi>rex</hi> qui ait <note>(Ps. XXXIII, 9)</note>.", "Dauid rex qui ait",
@@ -127,6 +128,22 @@ def test_apparatus_with_line_numbers(tmp_path: Path, reader: ReferenceReader) ->
     assert ("Rom. 5, 12", "line 9 is not on its page") in [
         (each.written, each.reason) for each in found.unread
     ]
+
+
+def test_a_word_that_a_printed_line_breaks_is_whole(
+    tmp_path: Path, reader: ReferenceReader
+) -> None:
+    body = (
+        '<p><pb n="1"/><lb n="1"/>quia deus bo-\n<lb n="2"/>nus est\n<lb n="3"/>et ue-\n'
+        '<lb n="4"/>rax<note>2 Ps. 33, 9</note></p>'
+    )
+    assert told(gold(body, tmp_path, reader)) == [("bonus est et uerax", ("Ps.33.9",), "reference")]
+
+
+def test_a_list_that_ends_doubtfully_is_told(tmp_path: Path, reader: ReferenceReader) -> None:
+    found = gold("<p>unus duo tres<note>Ps. 33, 9; 10</note></p>", tmp_path, reader)
+    assert told(found) == [("unus duo tres", ("Ps.33.9",), "reference")]
+    assert [each.written for each in found.unread] == ["; 10"]
 
 
 def test_an_app_without_readings_is_an_apparatus(tmp_path: Path, reader: ReferenceReader) -> None:

@@ -59,6 +59,7 @@ BEFORE = frozenset({
     "dixit", "inquit", "legitur", "scriptum", "scribit", "est", "esp", "bes", "ferner", "ebenso",
     "dazu", "ibid", "ibidem", "nb", "hinc", "unde", "as", "quotes", "citat", "citatur", "cites",
     "citing", "quoting", "zitiert", "zit", "loc", "locus", "loci", "apostolus", "paulus", "paul",
+    "supra", "infra",
 })  # fmt: skip
 """Words, beside those above, before which a book's name stays that of a book of the Bible.
 

@@ -306,7 +306,7 @@ class TeiReader:
             # The last page of a preface may also be the first page of the text.
             self.labels.page(attributes, place)
         if local in ANNOTATED and (
-            local != "seg" or "source" in attributes or "corresp" in attributes
+            local not in ("said", "seg") or "source" in attributes or "corresp" in attributes
         ):
             xpath = self.elements.path(self.namespaced)
             around = self._hidden_around()
@@ -345,6 +345,9 @@ class TeiReader:
             element.omission.border()
         if element.hidden:
             return
+        if element.block:
+            for deletion in self.deletions.values():
+                deletion.border()
         if element.name == "app" and chosen is None:
             # An `app` without readings: some editions print such a note at the foot of the page.
             self.annotations.leave_out_last(element)

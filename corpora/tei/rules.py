@@ -13,8 +13,8 @@ from allusion_es.corpora.bible.references import parse_references
 TEI = "http://www.tei-c.org/ns/1.0"
 """The namespace of TEI P5."""
 
-ANNOTATED = frozenset({"app", "bibl", "cit", "note", "q", "quote", "ref", "seg"})
-"""Elements that become annotations; a `seg` only if it has a `source` or `corresp`."""
+ANNOTATED = frozenset({"app", "bibl", "cit", "note", "q", "quote", "ref", "said", "seg"})
+"""Elements that become annotations; `said` and `seg` only with a `source` or `corresp`."""
 
 LEFT_OUT = frozenset({
     # about the text

@@ -113,9 +113,20 @@ class WordChooser:
         for index in range(bisect_left(lines.starts, first), bisect_right(lines.starts, point)):
             if lines.labels[index] == str(number):
                 end = min([*lines.starts[index + 2 : index + 3], point])
-                chosen = LinkedWords(lines.starts[index], end)
+                chosen = LinkedWords(self._word_start(lines.starts[index]), self._word_end(end))
                 return chosen if self._words(chosen.start, chosen.end) else None
         return None
+
+    def _word_start(self, place: int) -> int:
+        """Where a word begins that is broken at a place (`bo-/nus`), or the place."""
+        while 0 < place < len(self._text) and self._text[place - 1 : place + 1].isalnum():
+            place -= 1
+        return place
+
+    def _word_end(self, place: int) -> int:
+        while 0 < place < len(self._text) and self._text[place - 1 : place + 1].isalnum():
+            place += 1
+        return place
 
     def before(self, place: int, count: int) -> str:
         """The `count` words before a place, as they stand in the text."""
@@ -197,7 +208,7 @@ LINK_TYPES = ("quotation", "paraphrase", "allusion", "reference")
 _NOTES = frozenset({"app", "bibl", "note", "ref"})
 """Elements whose own words are about the text, and are read for references."""
 
-_AROUND = frozenset({"quote", "q", "seg", "ref", "cit"})
+_AROUND = frozenset({"quote", "q", "said", "seg", "ref", "cit"})
 """Elements that may stand around the words of the text that their reference goes to."""
 
 _APPARATUS = 'div type="apparatus"'
@@ -555,7 +566,7 @@ def _rest(text: str, found: Sequence[CitedReference | RefusedReference]) -> list
     pieces = [text]
     for each in found:
         # A list that is written with semicolons is found piece by piece.
-        for written in each.written.split("; "):
+        for written in filter(None, each.written.split("; ")):
             for number, piece in enumerate(pieces):
                 before, is_there, after = piece.partition(written)
                 if is_there:

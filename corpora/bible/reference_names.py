@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 from allusion_es.corpora.bible.books import BOOKS, Book, match_words, ordinal, plain_word
 from allusion_es.corpora.bible.reference_tokens import Token
-from allusion_es.corpora.bible.reference_words import LEADS, NO_NAMES_IN_LOWER_CASE
+from allusion_es.corpora.bible.reference_words import FOLLOWING, LEADS, NO_NAMES_IN_LOWER_CASE
 
 _MOST_WORDS = 4
 _LONGEST_WORD = 24
 _ANY = BOOKS[0]
 # Books of the Greek and Latin Bible that the Vulgate here lacks: their numbers are no lines.
-_MORE_BOOKS = {"Ezra": ("3", "4", "5"), "John": ("4", "5"), "Jude": (), "Neh": ()}
+_MORE_BOOKS = {
+    "Ezra": ("3", "4", "5"), "Bar": ("2", "3", "4"), "John": ("4", "5"), "Jude": (), "Neh": ()
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,7 @@ class NameFinder:
                 place + 1 < len(self._tokens)
                 and self._tokens[place + 1].glued
                 and self._tokens[place + 1].kind == "word"
+                and self._tokens[place + 1].text not in FOLLOWING  # `11,1s.10`
             )
         )
 

@@ -692,8 +692,9 @@ class _Numbers:
         if count is None or (self._text(place)[0].isupper()):
             return None
         end = place + 1
-        dotted = self._text(end) == "."
-        end += dotted
+        # The dot of `11,1s.10` lists a verse.
+        lists = self._now.mark == "," and self._tight(end + 1) and self._numeral(end + 1)
+        end += self._text(end) == "." and not lists
         if not self._tokens[place].glued and word in ("s", "f", "fol", "seg", "sg"):
             if self._names.at(end) and word == "s":
                 raise _RefusedError("'s.' may be what follows, or 'see'")
@@ -845,7 +846,9 @@ class _Numbers:
             (self._book.osis == "Jer" and self._now.chapter >= 25)
             or (self._book.osis == "1Kgs" and self._now.chapter in (20, 21))
         ):
-            raise _RefusedError("the Septuagint counts these chapters in another way")
+            raise _RefusedError(
+                "the Septuagint counts these chapters in another way", all_of_it=True
+            )
 
     def _label(self, match: "re.Match[str]") -> str | None:
         """The one label of a bracket, "" without one, None where a word is none."""

@@ -1,5 +1,6 @@
 """Books' names among the tokens of a text."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -103,6 +104,7 @@ class NameFinder:
             and word[0].isupper()
             and len(word) <= _LONGEST_WORD
             and any(match_words(number, [word]) for number in "12")
+            and not match_words("", [word])
         )
 
     def _is_inside(self, place: int) -> bool:
@@ -119,8 +121,12 @@ class NameFinder:
                 place + 1 < len(self._tokens)
                 and self._tokens[place + 1].glued
                 and self._tokens[place + 1].kind == "word"
-                and self._tokens[place + 1].text not in FOLLOWING  # `11,1s.10`
+                # `11,1s.10`
+                and self._tokens[place + 1].text not in FOLLOWING
+                and not re.fullmatch("[a-z]", self._tokens[place + 1].text)
             )
+            # `5,3.1 Cor`: no book is called so alone
+            and not self._needs_number(place + 1)
         )
 
     def _number(self, place: int) -> tuple[str, int]:

@@ -406,6 +406,9 @@ class _Numbers:
                 and not now.roman_chapter
             ):
                 raise _RefusedError("'LXX' may be the Septuagint", all_of_it=True)
+            letter = re.fullmatch("[a-z]", self._text(separator.end))
+            if letter and value[1] and now.mark == "" and not now.roman_chapter:
+                raise _RefusedError(f"{letter[0]!r} may be a numeral or a word", all_of_it=True)
             if plain_word(self._written.rstrip(".")) == "pss" and now.mark != ":":
                 raise _RefusedError("psalms and verses cannot be told apart", all_of_it=True)
             now.roman_verse = value[1]
@@ -1066,6 +1069,8 @@ class _Numbers:
         highest = max((each.last_chapter for each in now.references), default=0)
         if word == "es" and not dotted and highest <= 40:
             raise _RefusedError("'Es' may be Isaiah or Exodus", all_of_it=True)
+        if word == "ies":
+            raise _RefusedError("it may be Isaiah, Joshua or Sirach", all_of_it=True)
         if word == "ep" and dotted:
             raise _RefusedError("'Ep.' may be a letter", all_of_it=True)
         if word == "sg" and now.mark == ":" and highest <= 8:

@@ -1,17 +1,20 @@
 """Books' names among the tokens of a text."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from allusion_es.corpora.bible.books import BOOKS, Book, match_words, ordinal, plain_word
 from allusion_es.corpora.bible.reference_tokens import Token
-from allusion_es.corpora.bible.reference_words import LEADS, NO_NAMES_IN_LOWER_CASE
+from allusion_es.corpora.bible.reference_words import FOLLOWING, LEADS, NO_NAMES_IN_LOWER_CASE
 
 _MOST_WORDS = 4
 _LONGEST_WORD = 24
 _ANY = BOOKS[0]
 # Books of the Greek and Latin Bible that the Vulgate here lacks: their numbers are no lines.
-_MORE_BOOKS = {"Ezra": ("3", "4", "5"), "John": ("4", "5"), "Jude": (), "Neh": ()}
+_MORE_BOOKS = {
+    "Ezra": ("3", "4", "5"), "Bar": ("2", "3", "4"), "John": ("4", "5"), "Jude": (), "Neh": ()
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class NameFinder:
             and word[0].isupper()
             and len(word) <= _LONGEST_WORD
             and any(match_words(number, [word]) for number in "12")
+            and not match_words("", [word])
         )
 
     def _is_inside(self, place: int) -> bool:
@@ -117,7 +121,12 @@ class NameFinder:
                 place + 1 < len(self._tokens)
                 and self._tokens[place + 1].glued
                 and self._tokens[place + 1].kind == "word"
+                # `11,1s.10`
+                and self._tokens[place + 1].text not in FOLLOWING
+                and not re.fullmatch("[a-z]", self._tokens[place + 1].text)
             )
+            # `5,3.1 Cor`: no book is called so alone
+            and not self._needs_number(place + 1)
         )
 
     def _number(self, place: int) -> tuple[str, int]:

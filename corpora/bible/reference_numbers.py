@@ -406,6 +406,9 @@ class _Numbers:
                 and not now.roman_chapter
             ):
                 raise _RefusedError("'LXX' may be the Septuagint", all_of_it=True)
+            letter = re.fullmatch("[a-z]", self._text(separator.end))
+            if letter and value[1] and now.mark == "" and not now.roman_chapter:
+                raise _RefusedError(f"{letter[0]!r} may be a numeral or a word", all_of_it=True)
             if plain_word(self._written.rstrip(".")) == "pss" and now.mark != ":":
                 raise _RefusedError("psalms and verses cannot be told apart", all_of_it=True)
             now.roman_verse = value[1]
@@ -692,8 +695,9 @@ class _Numbers:
         if count is None or (self._text(place)[0].isupper()):
             return None
         end = place + 1
-        dotted = self._text(end) == "."
-        end += dotted
+        # The dot of `11,1s.10` lists a verse.
+        lists = self._now.mark == "," and self._tight(end + 1) and self._numeral(end + 1)
+        end += self._text(end) == "." and not lists
         if not self._tokens[place].glued and word in ("s", "f", "fol", "seg", "sg"):
             if self._names.at(end) and word == "s":
                 raise _RefusedError("'s.' may be what follows, or 'see'")
@@ -845,7 +849,9 @@ class _Numbers:
             (self._book.osis == "Jer" and self._now.chapter >= 25)
             or (self._book.osis == "1Kgs" and self._now.chapter in (20, 21))
         ):
-            raise _RefusedError("the Septuagint counts these chapters in another way")
+            raise _RefusedError(
+                "the Septuagint counts these chapters in another way", all_of_it=True
+            )
 
     def _label(self, match: "re.Match[str]") -> str | None:
         """The one label of a bracket, "" without one, None where a word is none."""
@@ -1063,6 +1069,8 @@ class _Numbers:
         highest = max((each.last_chapter for each in now.references), default=0)
         if word == "es" and not dotted and highest <= 40:
             raise _RefusedError("'Es' may be Isaiah or Exodus", all_of_it=True)
+        if word == "ies":
+            raise _RefusedError("it may be Isaiah, Joshua or Sirach", all_of_it=True)
         if word == "ep" and dotted:
             raise _RefusedError("'Ep.' may be a letter", all_of_it=True)
         if word == "sg" and now.mark == ":" and highest <= 8:

@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +28,8 @@ class ReadKind(StrEnum):
 
     text = "text"
     tei = "tei"
+    html = "html"
+    docx = "docx"
 
 
 Languages = Annotated[
@@ -49,7 +52,9 @@ COLUMNS = (
 def read(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE\u2026", help="Files as for scan.", show_default=False),
+        typer.Argument(
+            metavar="FILE\u2026|-", help="Files as for scan; or - for stdin.", show_default=False
+        ),
     ],
     format: Annotated[
         ReadFormat,
@@ -74,25 +79,26 @@ def read(
     It is read as scan reads it, so that an editor can see what is searched. Each line is a stretch
     on one page, line and section; after it comes what is left out of the file there.
     """
-    from allusion_es.corpora.source import read_source
+    from allusion_es.cli.scan import with_stdin
+    from allusion_es.corpora.source import SOURCE_KINDS, read_source
 
-    kind: Literal["text", "tei"] | None = None
-    if input_format is not None:
-        kind = "tei" if input_format is ReadKind.tei else "text"
+    kind = next((each for each in SOURCE_KINDS if each == input_format), None)
     if format is ReadFormat.tsv:
         print("\t".join(COLUMNS))
-    for path in files:
-        source = read_source(
-            path, kind=kind, keep=frozenset(keep or ()), languages=frozenset(language or ())
-        )
-        if format is ReadFormat.text and len(files) > 1:
-            print(path)
-        for line in _lines(source, format):
-            print(line)
-        sys.stdout.flush()
-        words = len(source.text.split())
-        print(f"{path}: {words:,} word{'s' * (words != 1)} read", file=sys.stderr)
-        tell_left_out(source)
+    with with_stdin(files) as (paths, names):
+        for path in paths:
+            source = read_source(
+                path, kind=kind, keep=frozenset(keep or ()), languages=frozenset(language or ())
+            )
+            source = replace(source, path=names.get(path, path))
+            if format is ReadFormat.text and len(files) > 1:
+                print(source.path)
+            for line in _lines(source, format):
+                print(line)
+            sys.stdout.flush()
+            words = len(source.text.split())
+            print(f"{source.path}: {words:,} word{'s' * (words != 1)} read", file=sys.stderr)
+            tell_left_out(source)
 
 
 def tell_left_out(source: "SourceText", causes: "frozenset[Cause] | None" = None) -> None:

@@ -542,7 +542,7 @@ def scan(
     output = Output(format.value, tei.value, out, force=force)
     if allow_partial and resume:
         raise UsageError("--allow-partial keeps nothing to go on with; leave out --resume")
-    with _with_stdin(files) as (paths, names):
+    with with_stdin(files) as (paths, names):
         output.check(paths, kind, resume=resume)
         partial = partial_of(allow_partial, server)
         # What other processes miss cannot be told here.
@@ -582,7 +582,7 @@ def _scan(
 
 
 @contextlib.contextmanager
-def _with_stdin(files: list[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
+def with_stdin(files: list[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
     """The files, with a copy of stdin for `-`, and what that copy is called in messages.
 
     What it is shows in its first bytes, and some formats must be read from a file.

@@ -1,6 +1,7 @@
 """Files read line by line, with errors that say where."""
 
 import contextlib
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ LONGEST_CELL = 100_000
 
 LONGEST_ID = 512
 """Most bytes of an id: Elasticsearch refuses longer ones."""
+
+LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
+"""Where a line ends: also as old Macs end lines, and as Pages and InDesign do inside paragraphs."""
 
 _AT_ONCE = 1 << 20
 
@@ -42,6 +46,16 @@ def read_lines(path: Path) -> Iterator[str]:
                     offset += len(line)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def split_lines(text: str) -> list[str]:
+    r"""The lines of a text without their ends, whatever program wrote it.
+
+    Example:
+        >>> split_lines("Gustate\ret videte\r\nquoniam")
+        ['Gustate', 'et videte', 'quoniam']
+    """
+    return LINE_END.split(text)
 
 
 def _some_lines(file: BinaryIO) -> tuple[list[bytes], bool]:

@@ -11,6 +11,7 @@ from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode
 from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain, kind_of
+from allusion_es.corpora.lines import LINE_END
 from allusion_es.corpora.source import SourceText
 from allusion_es.corpora.source_map import Labels, Nodes, Runs, TextMap
 from allusion_es.corpora.tei.events import LARGEST_FILE, FileFacts
@@ -102,7 +103,7 @@ def _source(path: Path, text: str, facts: FileFacts, byte: int = 0) -> SourceTex
     runs = Runs()
     for column, value in zip(runs.columns(), (0, byte, facts.size - byte, 0, -1), strict=True):
         column.append(value)
-    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    starts = [0, *(match.end() for match in LINE_END.finditer(text))]
     return SourceText(
         path=path,
         kind="text",

@@ -183,7 +183,12 @@ def _rows(source: Path | str, text: str | None) -> Iterator[tuple[int, list[str]
     lines = read_lines(Path(source)) if text is None else io.StringIO(text, newline="")
     number = 1
     first = next(lines, "")
-    if first.strip().lower() in ("sep=,", "sep=;", "sep=\t", "sep="):  # as Excel begins a table
+    if first.strip().strip('"').lower() in (
+        "sep=,",
+        "sep=;",
+        "sep=\t",
+        "sep=",
+    ):  # as Excel begins a table
         number, first = 2, next(lines, "")
     if not first:
         return

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ _NO_ANNOTATORS = {
     "INITIAL_CAS": "the document before anybody annotated it",
 }
 """Names that INCEpTION and WebAnno use where no annotator is meant."""
+
+_NO_ANNOTATOR = re.compile(rf"(?<![A-Z])(?:{'|'.join(_NO_ANNOTATORS)})(?![A-Z])")
 
 _NO_FOLDERS = {
     "curation": "below the folder of curations",
@@ -103,7 +106,7 @@ def read_spans(
                 others[other.where, other.name] = other
                 continue
             for row in _read(file, layer):
-                if why := _NO_ANNOTATORS.get(row.annotator.upper()):
+                if why := _nobody(row.annotator):
                     others[str(file), row.annotator] = LeftOut(str(file), row.annotator, why)
                     continue
                 where = f"{file}:{row.line}" if row.line else str(file)
@@ -138,7 +141,7 @@ def _no_annotation(file: Path, given: Path) -> LeftOut | None:
     """
     is_brat = file.suffix.lower() == ".ann"
     name = file.absolute().parent.name if is_brat else file.stem
-    if why := _NO_ANNOTATORS.get(name.upper()):
+    if why := _nobody(name):
         return LeftOut(str(file), name, why)
     if file == given:
         return None
@@ -152,6 +155,12 @@ def _no_annotation(file: Path, given: Path) -> LeftOut | None:
         if why and (part.lower() == "__macosx" or beside.is_dir()):
             return LeftOut(str(file), "", why)
     return None
+
+
+def _nobody(name: str) -> str:
+    """Why a name is no annotator's, also within another name (`s_CURATION_USER`); or ""."""
+    match = _NO_ANNOTATOR.search(name.upper())
+    return _NO_ANNOTATORS[match[0]] if match else ""
 
 
 def _read(path: Path, layer: str | None) -> Iterable[SpanAnnotation]:

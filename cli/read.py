@@ -1,12 +1,19 @@
 """`allusion-es read`: print the text that a scan would read of a file, and what it leaves out."""
 
+import contextlib
+import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from allusion_es.core.errors import AllusionError, UsageError
+from allusion_es.core.files import writing
+from allusion_es.core.locks import scratch_folder
 
 if TYPE_CHECKING:
     from allusion_es.corpora.left_out import Cause, LeftOut
@@ -22,11 +29,17 @@ class ReadFormat(StrEnum):
     json = "json"
 
 
+STDIN = Path("-")
+"""The name that stands for stdin among files."""
+
+
 class ReadKind(StrEnum):
     """The format of a source file."""
 
     text = "text"
     tei = "tei"
+    html = "html"
+    docx = "docx"
 
 
 Languages = Annotated[
@@ -49,7 +62,9 @@ COLUMNS = (
 def read(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE\u2026", help="Files as for scan.", show_default=False),
+        typer.Argument(
+            metavar="FILE\u2026|-", help="Files as for scan; or - for stdin.", show_default=False
+        ),
     ],
     format: Annotated[
         ReadFormat,
@@ -75,24 +90,47 @@ def read(
     on one page, line and section; after it comes what is left out of the file there.
     """
     from allusion_es.corpora.source import read_source
+    from allusion_es.corpora.source_text import SOURCE_KINDS
 
-    kind: Literal["text", "tei"] | None = None
-    if input_format is not None:
-        kind = "tei" if input_format is ReadKind.tei else "text"
+    kind = next((each for each in SOURCE_KINDS if each == input_format), None)
     if format is ReadFormat.tsv:
         print("\t".join(COLUMNS))
-    for path in files:
-        source = read_source(
-            path, kind=kind, keep=frozenset(keep or ()), languages=frozenset(language or ())
-        )
-        if format is ReadFormat.text and len(files) > 1:
-            print(path)
-        for line in _lines(source, format):
-            print(line)
-        sys.stdout.flush()
-        words = len(source.text.split())
-        print(f"{path}: {words:,} word{'s' * (words != 1)} read", file=sys.stderr)
-        print_left_out(source)
+    with with_stdin(files) as (paths, names):
+        for path in paths:
+            source = read_source(
+                path, kind=kind, keep=frozenset(keep or ()), languages=frozenset(language or ())
+            )
+            source = replace(source, path=names.get(path, path))
+            if format is ReadFormat.text and len(files) > 1:
+                print(source.path)
+            for line in _lines(source, format):
+                print(line)
+            sys.stdout.flush()
+            words = len(source.text.split())
+            print(f"{source.path}: {words:,} word{'s' * (words != 1)} read", file=sys.stderr)
+            print_left_out(source)
+
+
+@contextlib.contextmanager
+def with_stdin(files: list[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
+    """The files, with a copy of stdin in place of `-`, and the copy's name in messages.
+
+    A copy, since the kind of a file shows in its first bytes, and some kinds cannot be read from a
+    stream.
+    """
+    if STDIN not in files:
+        yield files, {}
+        return
+    if files.count(STDIN) > 1:
+        raise UsageError("'-' is there twice, but stdin can be read once only")
+    with scratch_folder() as folder:
+        copy = folder / "stdin"
+        with writing(copy) as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield [copy if path == STDIN else path for path in files], {copy: Path(copy.name)}
+        except AllusionError as error:
+            raise type(error)(str(error).replace(str(copy), copy.name)) from error
 
 
 def print_left_out(source: "SourceText", causes: "frozenset[Cause] | None" = None) -> None:

@@ -6,10 +6,8 @@ stderr how far their probabilities can be trusted. With `--out`, journals keep w
 all files are written.
 """
 
-import contextlib
 import functools
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +20,9 @@ import typer
 from allusion_es.cli.options import Name, ServerOptions, open_candidate_index, takes_server
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.cli.progress import progress
-from allusion_es.cli.read import Languages, print_left_out
+from allusion_es.cli.read import Languages, print_left_out, with_stdin
 from allusion_es.core.errors import AllusionError, InputError, StorageError, UsageError
 from allusion_es.core.files import write_lines, writing
-from allusion_es.core.locks import scratch_folder
 
 if TYPE_CHECKING:
     from allusion_es.corpora.findings import Finding
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.scanning.journal import Journal
     from allusion_es.scanning.scanner import OpenIndex, Scanner
-
-_STDIN = Path("-")
 
 _BLOCKS_A_PROCESS = 4
 """Blocks that make a process worth its start: each must start and open the index."""
@@ -177,7 +172,7 @@ def scan(
     output = _Output(format.value, tei.value, out, force=force)
     if allow_partial and resume:
         raise UsageError("--allow-partial keeps nothing to go on with; leave out --resume")
-    with _with_stdin(files) as (paths, names):
+    with with_stdin(files) as (paths, names):
         output.check(paths, kind, resume=resume)
         partial = partial_of(allow_partial, server)
         # Other processes could not tell this one which shards they missed.
@@ -208,28 +203,6 @@ def scan(
         except KeyboardInterrupt as error:
             left = journals.leave()
             raise KeyboardInterrupt(f"interrupted; {left}" if left else "") from error
-
-
-@contextlib.contextmanager
-def _with_stdin(files: list[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
-    """The files, with a copy of stdin in place of `-`, and the copy's name in messages.
-
-    A copy, since the kind of a file shows in its first bytes, and some kinds cannot be read from a
-    stream.
-    """
-    if _STDIN not in files:
-        yield files, {}
-        return
-    if files.count(_STDIN) > 1:
-        raise UsageError("'-' is there twice, but stdin can be read once only")
-    with scratch_folder() as folder:
-        copy = folder / "stdin"
-        with writing(copy) as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        try:
-            yield [copy if path == _STDIN else path for path in files], {copy: Path(copy.name)}
-        except AllusionError as error:
-            raise type(error)(str(error).replace(str(copy), copy.name)) from error
 
 
 def _find(

@@ -53,6 +53,7 @@ _SIGNATURES = (
     (b"AT&TFORM", "DjVu", _OCR),
     (b"SQLite format 3\x00", "a database", _JSON),
 )
+_OF_LETTERS = (b"%PDF-", b"{\\rtf", b"%!PS")
 _NAMES = {
     ".pdf": ("a PDF", _SAVE),
     ".rtf": ("RTF", _SAVE),
@@ -82,12 +83,16 @@ _PACKED = (
 
 _MARKUP = re.compile(
     r"(?P<tag></[A-Za-z][\w:.-]*\s*>|<br\s*/>|<[A-Za-z][\w:.-]*\s+[\w:.-]+\s*=\s*[\"'][^<>]*>"
-    r"|<!--|<!\[CDATA\[|<!doctype\b)"
+    r"|<!--|<!\[CDATA\[|<!doctype\b|<(?:br|span|strong|table|h[1-6]|html|body|lb|pb)>"
+    r"|(?P<bare><(?:p|li|td|i|b|em|div|hr)>)(?-i:(?=\s*[A-ZÆŒ])))"
     r"|(?P<entity>&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6});)"
-    r"|(?P<command>\\[A-Za-z]{2,}\*?\s*[{\[])",
+    # Letters between a backslash and a stroke are added above the line (Leiden).
+    r"|(?P<command>\\[A-Za-z]{2,}\*?(?:\s*[{\[]|(?![A-Za-z])(?!\\?[^\\/\n]{0,200}/)(?=[\s\\}]|$)))",
     re.IGNORECASE,
 )
-_JSON_BEGINNING = re.compile(r'\s*(?:\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*[{\[])')
+_JSON_BEGINNING = re.compile(
+    r'\s*(?:\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*(?:[{\[]|"(?:[^"\\]|\\.)*"\s*[,\]]))'
+)
 
 
 def kind_of(path: Path, *, tables: bool = False) -> SourceKind:
@@ -141,8 +146,10 @@ def check_signature(first: bytes, where: str) -> None:
     Raises:
         InputError: It is such a file; the message says how to save it instead.
     """
+    text = first.removeprefix(BOM_UTF8).lstrip()
     for signature, what, advice in _SIGNATURES:
-        if first.startswith(signature):
+        # An editor may have put a byte-order mark or a blank line before.
+        if first.startswith(signature) or (signature in _OF_LETTERS and text.startswith(signature)):
             raise _refusal(where, what, advice)
 
 
@@ -183,6 +190,9 @@ def check_plain(text: str, where: str, *, is_line: bool = False) -> None:
         return
     for match in _MARKUP.finditer(text):
         if match["entity"] and match["entity"][1] != "#" and match["entity"][1:] not in html5:
+            continue
+        # Editors supply letters in the same way, in the middle of a line (`<p>rincipium`).
+        if match["bare"] and text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
             continue
         place = where if is_line else f"{where}:{text.count(chr(10), 0, match.start()) + 1}"
         advice = (

@@ -26,6 +26,7 @@ from allusion_es.corpora.tables import (
     read_lines,
     read_rows,
     shortened,
+    split_lines,
 )
 
 Kind = Literal["table", "lines", "verses"]
@@ -170,7 +171,7 @@ def read_text_lines(
         [('1', 'Magnus es, Domine'), ('3', 'et laudabilis valde')]
     """
     order = 0
-    lines = read_lines(path) if kind is None else iter(document_of(path, kind).text.split("\n"))
+    lines = _lines(path) if kind is None else iter(document_of(path, kind).text.split("\n"))
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
             check_length(text, f"{path}:{number}: the line")
@@ -208,7 +209,7 @@ def read_verse_lines(path: Path, *, work: str | None = None) -> Iterator[Passage
         [('Ps.22.1', 'Ps 22,1')]
     """
     seen, order = SeenIds(), 0
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(_lines(path), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         where = f"{path}:{number}"
@@ -250,6 +251,12 @@ def verse_passage(identifier: str, text: str, work: str, order: int) -> Passage:
         testament=verse.book.testament,
         reference=format_reference(identifier),
     )
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a file, also of one whose lines end as on old Macs."""
+    for line in read_lines(path):
+        yield from split_lines(line.removesuffix("\n").removesuffix("\r"))
 
 
 def _verse_id(reference: str, where: str) -> str:

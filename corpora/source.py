@@ -4,7 +4,6 @@
 the same bytes give the text and the checksum by which a change of the file is noticed later.
 """
 
-import re
 import zlib
 from codecs import BOM_UTF8
 from dataclasses import replace
@@ -27,6 +26,7 @@ from allusion_es.corpora.source_text import (
     TextMap,
     check_latin,
 )
+from allusion_es.corpora.tables import LINE_END
 from allusion_es.corpora.tei.reader import read_tei
 
 
@@ -145,7 +145,7 @@ def _source(path: Path, text: str, facts: FileFacts, byte: int = 0) -> SourceTex
     runs = Runs()
     for column, value in zip(runs.columns(), (0, byte, facts.size - byte, 0, -1), strict=True):
         column.append(value)
-    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    starts = [0, *(match.end() for match in LINE_END.finditer(text))]
     return SourceText(
         path=path,
         kind="text",

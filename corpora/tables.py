@@ -8,6 +8,7 @@ import contextlib
 import csv
 import io
 import itertools
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,9 @@ LONGEST_LINE = 4_000_000
 
 LONGEST_CELL = 100_000
 """Most characters of a cell or a passage; a verse has some 100, a page some 3,000."""
+
+LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
+"""The end of a line, also as old Macs write it, and Pages and InDesign inside paragraphs."""
 
 _AT_ONCE = 1 << 20  # bytes of lines that are read before the first of them is handed out
 
@@ -48,6 +52,16 @@ def read_lines(path: Path) -> Iterator[str]:
                     offset += len(line)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def split_lines(text: str) -> list[str]:
+    r"""The lines of a text without their ends, whatever program wrote it.
+
+    Example:
+        >>> split_lines("Gustate\ret videte\r\nquoniam")
+        ['Gustate', 'et videte', 'quoniam']
+    """
+    return LINE_END.split(text)
 
 
 def _some_lines(file: BinaryIO) -> tuple[list[bytes], bool]:
@@ -179,7 +193,8 @@ def _rows(source: Path | str, text: str | None) -> Iterator[tuple[int, list[str]
     lines = read_lines(Path(source)) if text is None else io.StringIO(text, newline="")
     number = 1
     first = next(lines, "")
-    if first.strip().lower() in ("sep=,", "sep=;", "sep=\t", "sep="):  # Excel's own first line
+    # Excel's own first line, in quotes where another program saved it.
+    if first.strip().strip('"').lower() in ("sep=,", "sep=;", "sep=\t", "sep="):
         number, first = 2, next(lines, "")
     if not first:
         return

@@ -183,6 +183,16 @@ def _secret(variable: str, environment: Mapping[str, str]) -> str:
 def _ca_certs(path: str) -> str:
     if path and not Path(path).is_file():
         raise UsageError(f"{path}: there is no such certificate file ({CA_CERTS})")
+    if path:
+        import ssl
+
+        try:
+            ssl.create_default_context(cafile=path)
+        except OSError as error:
+            raise UsageError(
+                f"{path}: there is no certificate in it that can be read ({CA_CERTS}); give a file "
+                "in PEM form, which begins with -----BEGIN CERTIFICATE-----"
+            ) from error
     return path
 
 

@@ -240,8 +240,13 @@ class Ranker:
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> Floats:
         assert self.reranker is not None
-        scores = np.asarray(self.reranker.score(query, candidates, collection), dtype=np.float64)
-        if scores.shape != (len(candidates),) or not (np.abs(scores) <= _LARGEST).all():
+        given = np.asarray(self.reranker.score(query, candidates, collection))
+        scores = given.real.astype(np.float64)
+        if (
+            np.iscomplexobj(given)
+            or scores.shape != (len(candidates),)
+            or not (np.abs(scores) <= _LARGEST).all()
+        ):
             raise PluginError(
                 f"{self.name} gave no finite score for each of {len(candidates)} candidates; "
                 "this is a fault in the plug-in"

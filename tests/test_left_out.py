@@ -118,7 +118,7 @@ def test_each_answer_is_that_of_the_query_alone(
 def test_one_query_alone_raises(index: LocalIndex, word: str) -> None:
     with pytest.raises(AllusionError) as raised:
         faulty(index).answer(f"dominus {word}")
-    assert raised.value.exit_code == (4 if word == "vector" else 11)
+    assert raised.value.exit_code == (4 if word in ("vector", "input") else 11)
 
 
 def test_the_message_says_who_failed_how_and_where(index: LocalIndex) -> None:

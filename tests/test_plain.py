@@ -21,6 +21,13 @@ def test_one_passage_a_line(path: Path) -> None:
     assert {passage.work for passage in read_text_lines(path, work="Conf.")} == {"Conf."}
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\u2028"])
+def test_line_ends_of_all_programs(path: Path, end: str) -> None:
+    path.write_bytes(f"Ps 22,1\tDominus{end}Ps 22,2\tin loco{end}".encode())
+    assert [each.text for each in read_verse_lines(path)] == ["Dominus", "in loco"]
+    assert [each.id for each in read_text_lines(path)] == ["1", "2"]
+
+
 def test_one_verse_a_line_in_any_style(path: Path) -> None:
     path.write_text(
         "# Gallican\nPs 22,1\tDominus regit me\n\nI Reg. ii, 3\tNolite\nJud 5\tCommonere\n"

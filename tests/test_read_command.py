@@ -21,6 +21,16 @@ def tei(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("options", "data"),
+    [([], "gustate et\rvidete"), (["--input-format", "html"], "gust<b>ate</b> et<br>videte")],
+)
+def test_stdin(run: Run, options: list[str], data: str) -> None:
+    done = run("read", "-", *options, stdin=data)
+    assert (done.returncode, done.stdout) == (0, "l. 1: gustate et\nl. 2: videte\n")
+    assert done.stderr == "stdin: 3 words read\n"
+
+
 def test_a_line_for_each_place_and_for_what_is_left_out(run: Run, tei: Path) -> None:
     done = run("read", str(tei))
     assert (done.returncode, done.stdout.splitlines()) == (

@@ -356,11 +356,14 @@ def test_names_that_are_nobodys_are_left_out_of_every_format(tmp_path: Path) -> 
     table = tmp_path / "spans.tsv"
     table.write_text(
         "instance\tannotator\tstart\tend\nb\tanna\t2\t6\nb\tcuration_user\t2\t6\n"
-        "c\tcuration_user\t2\t6\n"
+        "c\tcuration_user\t2\t6\nd\ts_INITIAL_CAS\t2\t6\n"
     )
     left_out: list[SkippedFile] = []
     assert [row.annotator for row in read_spans([table], skipped=left_out)] == ["anna"]
-    assert [(each.where, each.name) for each in left_out] == [(str(table), "curation_user")]
+    assert [(each.where, each.name) for each in left_out] == [
+        (str(table), "curation_user"),
+        (str(table), "s_INITIAL_CAS"),
+    ]
     brat(tmp_path, "INITIAL_CAS", "b", "T1\tallusion 0 7\tGustate\n")
     with pytest.raises(InputError, match="there is nothing else; give the annotators' files"):
         read_spans([tmp_path / "INITIAL_CAS"])

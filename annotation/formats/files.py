@@ -6,6 +6,7 @@ other. brat and WebAnno have modules of their own; JSON lines and tables are rea
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,8 @@ _RESERVED_NAMES = {
     "INITIAL_CAS": "the document before anybody annotated it",
 }
 """Names that INCEpTION and WebAnno use for files that are nobody's annotation."""
+
+_RESERVED_NAME = re.compile(rf"(?<![A-Z])(?:{'|'.join(_RESERVED_NAMES)})(?![A-Z])")
 
 _SKIPPED_FOLDERS = {
     "curation": "below the folder of curations",
@@ -108,7 +111,7 @@ def read_spans(
                 left_out[other.where, other.name] = other
                 continue
             for row in _read(file, layer):
-                if why := _RESERVED_NAMES.get(row.annotator.upper()):
+                if why := _why_reserved(row.annotator):
                     left_out[str(file), row.annotator] = SkippedFile(str(file), row.annotator, why)
                     continue
                 where = f"{file}:{row.line}" if row.line else str(file)
@@ -143,7 +146,7 @@ def _no_annotation(file: Path, given: Path) -> SkippedFile | None:
     """
     is_brat = file.suffix.lower() == ".ann"
     name = file.absolute().parent.name if is_brat else file.stem
-    if why := _RESERVED_NAMES.get(name.upper()):
+    if why := _why_reserved(name):
         return SkippedFile(str(file), name, why)
     if file == given:
         return None
@@ -157,6 +160,12 @@ def _no_annotation(file: Path, given: Path) -> SkippedFile | None:
         if why and (part.lower() == "__macosx" or beside.is_dir()):
             return SkippedFile(str(file), "", why)
     return None
+
+
+def _why_reserved(name: str) -> str:
+    """The reason why a name is no annotator's, also inside another (`s_CURATION_USER`); or ""."""
+    match = _RESERVED_NAME.search(name.upper())
+    return _RESERVED_NAMES[match[0]] if match else ""
 
 
 def _read(path: Path, layer: str | None) -> Iterable[SpanAnnotation]:

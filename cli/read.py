@@ -113,24 +113,32 @@ def read(
 
 @contextlib.contextmanager
 def with_stdin(files: list[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
-    """The files, with a copy of stdin in place of `-`, and the copy's name in messages.
+    """The files, with copies in place of `-` and of pipes, and the copies' names in messages.
 
-    A copy, since the kind of a file shows in its first bytes, and some kinds cannot be read from a
-    stream.
+    Copies, since the kind of a file shows in its first bytes, and a stream can be read once only: a
+    shell's `<(zcat sermo.xml.gz)` is a pipe with a name.
     """
-    if STDIN not in files:
-        yield files, {}
-        return
     if files.count(STDIN) > 1:
         raise UsageError("'-' is there twice, but stdin can be read once only")
-    with scratch_folder() as folder:
-        copy = folder / "stdin"
-        with writing(copy) as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+    streams = [path for path in files if path == STDIN or path.is_fifo()]
+    if not streams:
+        yield files, {}
+        return
+    with scratch_folder() as folder, contextlib.ExitStack() as opened:
+        copies: dict[Path, Path] = {}
+        for path in streams:
+            copy = copies[path] = folder / ("stdin" if path == STDIN else path.name)
+            stream = sys.stdin.buffer if path == STDIN else opened.enter_context(path.open("rb"))
+            with writing(copy) as file:
+                shutil.copyfileobj(stream, file)
+        names = {copy: Path(copy.name) if path == STDIN else path for path, copy in copies.items()}
         try:
-            yield [copy if path == STDIN else path for path in files], {copy: Path(copy.name)}
+            yield [copies.get(path, path) for path in files], names
         except AllusionError as error:
-            raise type(error)(str(error).replace(str(copy), copy.name)) from error
+            told = str(error)
+            for copy, name in names.items():
+                told = told.replace(str(copy), str(name))
+            raise type(error)(told) from error
 
 
 def print_left_out(source: "SourceText", causes: "frozenset[Cause] | None" = None) -> None:

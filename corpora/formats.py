@@ -223,6 +223,9 @@ def _is_json(text: str) -> bool:
 
 
 def _first_bytes(path: Path) -> bytes:
+    """The first bytes of a file; none of a pipe or device, which would not give them again."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return b""
     try:
         with path.open("rb") as file:
             return file.read(_FIRST)

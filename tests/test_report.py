@@ -111,7 +111,11 @@ def test_findings_hold_what_the_answers_say(vulgate_index: LocalIndex) -> None:
     answers = list(retriever.answers(queries))
     found, nothing = findings_of(answers, vulgate_index, retriever.analyser, retriever.compared)
     assert (found.before, found.after, found.place) == ("ante", "post", 0)
-    assert (nothing.matches, nothing.place, nothing.note) == ((), 1, "Unknown words: xyzzy")
+    assert (nothing.matches, nothing.place, nothing.note) == (
+        (),
+        1,
+        "Unknown words: xyzzy. Its one word does not occur in 'vulgate'; is it Latin?",
+    )
     for hit, match in zip(answers[0].hits, found.matches, strict=True):
         assert (match.passage.id, match.score) == (hit.id, hit.score)
         assert (match.candidate_rank, match.rank) == (hit.candidate_rank, hit.rank)

@@ -20,7 +20,7 @@ from allusion_es.core.errors import InputError
 
 Shape = TypeVar("Shape")
 
-Count = Annotated[int, Meta(ge=0, le=2**53)]
+Count = Annotated[int, Meta(ge=0, le=2**53, description="a whole number from 0 on")]
 """A whole number from 0 on; 2**53 is the largest that every reader of JSON keeps exactly."""
 
 FilledText = Annotated[str, Meta(pattern=r"\S", description="a string that is not blank")]
@@ -45,6 +45,8 @@ def checked(
     shape: type[Shape],
     where: str = "",
     error: Callable[[str], Exception] = InputError,
+    *,
+    characters: bool = True,
 ) -> Shape:
     """Return a record as the type `shape`, after a check of every field that the type declares.
 
@@ -53,6 +55,7 @@ def checked(
         shape: The type. A `Struct` says by `forbid_unknown_fields` whether others are refused.
         where: The record's place, `FILE:LINE`, for the message; "" for none.
         error: Makes the exception that is raised from its message.
+        characters: Look for lone surrogates in all texts; False where that has been done.
 
     Raises:
         Exception: The one that `error` makes: the record is not of the shape, has a text with a
@@ -72,14 +75,14 @@ not 5
     """
     try:
         # Before the conversion, which cannot look up a name with a lone surrogate.
-        for place, half in _lone_surrogates(record, ""):
+        for place, half in _lone_surrogates(record, "") if characters else ():
             fault = f"{_field(place)} has half a character ({half}); write the whole one"
             break
         else:
             return msgspec.convert(record, shape)
     except RecursionError:
         fault = "it is nested too deeply"
-    except msgspec.ValidationError as refusal:
+    except ValueError as refusal:
         fault = _fault(record, shape, str(refusal))
     raise error(f"{where}: {fault}" if where else fault)
 

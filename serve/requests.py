@@ -1,7 +1,6 @@
 """Requests to query and to scan: read from JSON, and checked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -15,6 +14,7 @@ from allusion_es.retrieval.types import Query, SearchFilter
 from allusion_es.web.guard import RefusedError
 
 _Shape = TypeVar("_Shape", bound=Struct)
+_AnyRequest = TypeVar("_AnyRequest", bound="_Request")
 
 # These limits keep one request from filling the memory; larger work is for the command line.
 
@@ -49,21 +49,42 @@ _Settings = Annotated[
 ]
 
 
-class _Record(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The fields of both kinds of requests."""
+class _Request(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The fields that both kinds of requests have, checked as they are declared."""
 
-    index: _Name | None = None
+    index: _Name
     books: _Names = []
     testaments: _Names = []
     works: _Names = []
     view: Literal["lines", "report"] = "lines"
 
+    @property
+    def search_filter(self) -> SearchFilter:
+        """The passages that may be found."""
+        return search_filter_of(self.books, self.testaments, self.works)
 
-class _QueryRecord(_Record):
-    """The fields of a request to query; `_queries` reads the first two."""
 
+class QueryRequest(_Request, frozen=True):
+    """Queries to be answered, with the options of `allusion-es query`.
+
+    Attributes:
+        index: Name of the index.
+        books: Books in which passages may be found, all if none; likewise `testaments`, `works`.
+        view: `lines` for the command line's objects, `report` for those of the page.
+        queries: The queries, at least one.
+        text: The words of the only query, where `queries` was not given.
+        first_stage: Name of the first stage.
+        field: Field that it searches, of `FIELD_CHOICES`.
+        candidates: How many candidates are reranked.
+        rerank: Name of the reranker, or `none`.
+        top: How many passages are returned for each query.
+        settings: Parameters of plug-ins, by the plug-in's name.
+        explain: Whether the answer lists what each pair of words adds to a score.
+        group: Whether parallel passages are one hit.
+    """
+
+    queries: tuple[Query, ...]
     text: object = None
-    queries: object = None
     first_stage: _Name = FIRST_STAGE
     field: Literal["token", "lemma", "both"] = "lemma"
     candidates: Annotated[int, Meta(ge=1, le=MOST_CANDIDATES)] = CANDIDATES
@@ -74,8 +95,18 @@ class _QueryRecord(_Record):
     group: bool = True
 
 
-class _ScanRecord(_Record):
-    """The fields of a request to scan."""
+class ScanRequest(_Request, frozen=True):
+    """A text to be scanned for allusions.
+
+    Attributes:
+        index: Name of the index.
+        books: Books in which passages may be found, all if none; likewise `testaments`, `works`.
+        view: `lines` for the command line's objects, `report` for those of the page.
+        text: The text itself, or "" where it was uploaded before.
+        text_id: Its id, where it was uploaded before, else "".
+        threshold: The least probability of a finding; None for the default.
+        fast: Whether to be fast rather than thorough.
+    """
 
     text: str = ""
     text_id: _Name = ""
@@ -94,62 +125,6 @@ class _QueryPart(Struct, forbid_unknown_fields=True):
     work: _QueryText = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryRequest:
-    """Queries to be answered, with the options of `allusion-es query`.
-
-    Attributes:
-        index: Name of the index.
-        search_filter: The passages that may be found.
-        view: `lines` for the command line's objects, `report` for those of the page.
-        queries: The queries.
-        first_stage: Name of the first stage.
-        field: Field that it searches, of `FIELD_CHOICES`.
-        candidates: How many candidates are reranked.
-        rerank: Name of the reranker, or `none`.
-        top: How many passages are returned for each query.
-        settings: Parameters of plug-ins, by the plug-in's name.
-        explain: Whether the answer lists what each pair of words adds to a score.
-        group: Whether parallel passages are one hit.
-    """
-
-    index: str
-    search_filter: SearchFilter
-    view: str
-    queries: tuple[Query, ...]
-    first_stage: str
-    field: str
-    candidates: int
-    rerank: str
-    top: int
-    settings: Mapping[str, Mapping[str, str]]
-    explain: bool
-    group: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ScanRequest:
-    """A text to be scanned for allusions.
-
-    Attributes:
-        index: Name of the index.
-        search_filter: The passages that may be found.
-        view: `lines` for the command line's objects, `report` for those of the page.
-        text: The text itself, or "" where it was uploaded before.
-        text_id: Its id, where it was uploaded before, else "".
-        threshold: The least probability of a finding; None for the default.
-        fast: Whether to be fast rather than thorough.
-    """
-
-    index: str
-    search_filter: SearchFilter
-    view: str
-    text: str
-    text_id: str
-    threshold: float | None
-    fast: bool
-
-
 def read_query_request(record: Mapping[str, Any], default_index: str) -> QueryRequest:
     """Read and check a request to `query`.
 
@@ -166,7 +141,7 @@ def read_query_request(record: Mapping[str, Any], default_index: str) -> QueryRe
         'vinea mea'
     """
     queries = _queries(record)
-    request = _read(record, _QueryRecord)
+    request = _read_request({**record, "queries": queries}, QueryRequest, default_index)
     if len(queries) * request.top > MOST_HITS:
         raise RefusedError(
             422,
@@ -175,20 +150,7 @@ def read_query_request(record: Mapping[str, Any], default_index: str) -> QueryRe
     paths = (each for values in request.settings.values() for each in values.values())
     if any("/" in each or "\\" in each for each in paths):
         raise RefusedError(422, "field 'set': files of your own are for the command line")
-    return QueryRequest(
-        index=default_index if request.index is None else request.index,
-        search_filter=search_filter_of(request.books, request.testaments, request.works),
-        view=request.view,
-        queries=queries,
-        first_stage=request.first_stage,
-        field=request.field,
-        candidates=request.candidates,
-        rerank=request.rerank,
-        top=request.top,
-        settings=request.settings,
-        explain=request.explain,
-        group=request.group,
-    )
+    return request
 
 
 def read_scan_request(record: Mapping[str, Any], default_index: str) -> ScanRequest:
@@ -201,16 +163,18 @@ def read_scan_request(record: Mapping[str, Any], default_index: str) -> ScanRequ
     """
     if ("text" in record) == ("text_id" in record):
         raise RefusedError(422, "give either field 'text' or field 'text_id'")
-    request = _read(record, _ScanRecord)
-    return ScanRequest(
-        index=default_index if request.index is None else request.index,
-        search_filter=search_filter_of(request.books, request.testaments, request.works),
-        view=request.view,
-        text=request.text,
-        text_id=request.text_id,
-        threshold=request.threshold,
-        fast=request.fast,
-    )
+    return _read_request(record, ScanRequest, default_index)
+
+
+def _read_request(
+    record: Mapping[str, Any], shape: type[_AnyRequest], default_index: str
+) -> _AnyRequest:
+    if record.get("index") is None:
+        record = {**record, "index": default_index}
+    request = _read(record, shape)
+    # Made here once, so that an unknown book is refused now, not when the work begins.
+    _ = request.search_filter
+    return request
 
 
 def _read(record: object, shape: type[_Shape], where: str = "") -> _Shape:

@@ -82,7 +82,7 @@ def test_a_sound_record_is_the_declared_type() -> None:
         ({"text": "a", "name": 0.5}, "field 'name' must be a string or a whole number, not 0.5"),
         ({"text": "a", "flag": 1}, "field 'flag' must be true or false, not 1"),
         ({"text": "a", "count": -1},
-         "field 'count' must be a whole number from 0 to 9007199254740992, not -1"),
+         "field 'count' must be a whole number from 0 on, not -1"),
         ({"text": "a", "ids": ["b", 5]},
          "field 'ids[1]' must be a string that is not blank, not 5"),
         ({"text": "a", "short": "abcd"},

@@ -6,20 +6,12 @@ these two, so that nothing can be read back that could not have been saved.
 """
 
 from dataclasses import dataclass
-from types import NoneType
 
 from allusion_es.core.errors import AllusionError, InputError
+from allusion_es.core.records import checked
 
 LONGEST_COMMENT = 2_000
 """Most characters of a comment; a request of the page (64 KiB) holds it in any encoding."""
-
-_FIELD_TYPES: dict[str, tuple[type, ...]] = {
-    "start": (int, NoneType),
-    "end": (int, NoneType),
-    "doubt": (bool,),
-    "skipped": (bool,),
-    "comment": (str,),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +107,12 @@ def mark_of(record: object) -> Mark:
         >>> mark_of({"start": True})
         Traceback (most recent call last):
         ...
-        ValueError: field 'start' cannot be True
+        ValueError: field 'start' must be a whole number or null, not True
     """
-    if not isinstance(record, dict) or set(record) - set(_FIELD_TYPES):
-        raise ValueError(f"field 'mark' must be an object with {', '.join(_FIELD_TYPES)}")
-    for name, value in record.items():
-        # type() rather than isinstance(), since True is an int too.
-        if type(value) not in _FIELD_TYPES[name]:
-            raise ValueError(f"field {name!r} cannot be {value!r:.40}")
-    return Mark(**record)
+    names = Mark.__dataclass_fields__.keys()
+    if not isinstance(record, dict) or record.keys() - names:
+        raise ValueError(f"field 'mark' must be an object with {', '.join(names)}")
+    return checked(record, Mark, error=ValueError)
 
 
 def check_mark(mark: Mark, words: int, anchor: tuple[int, int]) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
+
 from allusion_es.cli.options import InputFormat
-from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode, read_text
+from allusion_es.core.records import checked, checked_id
 from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain, check_signature, kind_of, looks_like_json
 from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows, split_lines
@@ -31,7 +33,22 @@ _FILE = re.compile(
     re.IGNORECASE,
 )
 _COLUMNS = ("query_id", "id", "before", "after", "anchor", "work", "author", "title")
-_FIELDS = ("text", "query_id", "before", "after", "anchor", "work", "author", "title")
+
+
+class _QueryRecord(Struct):
+    """A line of JSON or a row of a table, without what it leaves empty."""
+
+    text: str
+    query_id: str | int = ""
+    before: str = ""
+    after: str = ""
+    anchor: str = ""
+    work: str = ""
+    author: str = ""
+    title: str = ""
+
+
+_FIELDS = _QueryRecord.__struct_fields__
 
 
 def read_queries(
@@ -182,25 +199,11 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
 
 
 def _from_record(record: Mapping[str, Any], place: str, default_id: str) -> Query:
-    values = {name: record[name] for name in _FIELDS if record.get(name) is not None}
-    values.setdefault("query_id", default_id)
-    if isinstance(values["query_id"], int):
-        values["query_id"] = str(values["query_id"])
-    for name, value in values.items():
-        if not isinstance(value, str):
-            raise InputError(f"{place}: field '{name}' must be a string, not {value!r:.60}")
-        if half := lone_surrogate(value):
-            raise InputError(
-                f"{place}: field '{name}' has half a character ({half}); write the whole one"
-            )
-    author, title = values.pop("author", ""), values.pop("title", "")
-    values.setdefault("work", ", ".join(filter(None, (author, title))))
-    if not values["query_id"].strip() or not values["query_id"].isprintable():
-        raise InputError(
-            f"{place}: field 'query_id' is {values['query_id']!r:.60}; leave it out, or fill it "
-            "with printable characters"
-        )
-    return Query(**values)
+    given = {name: record[name] for name in _FIELDS if record.get(name) is not None}
+    row = checked(given, _QueryRecord, place)
+    query_id = checked_id(given.get("query_id", default_id), place)
+    work = row.work or ", ".join(filter(None, (row.author, row.title)))
+    return Query(row.text, query_id, row.before, row.after, row.anchor, work)
 
 
 def _checked(query: Query, place: str) -> Query:

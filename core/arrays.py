@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import IndexDamagedError
 from allusion_es.core.files import writing
+from allusion_es.core.records import checked
 from allusion_es.core.temporary_files import SpilledArray
 
 Array = NDArray[Any]
@@ -39,6 +40,8 @@ Bytes = NDArray[np.int8]
 
 Shape = tuple[int | None, ...]
 """The length in each dimension; None for any."""
+
+Header = TypeVar("Header")
 
 _MAGIC = b"ALLUSION"
 _PREFIX = struct.Struct("<8sQI")
@@ -335,6 +338,13 @@ class CheckedArrays:
             return read(self.meta)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self.file.damaged("its header is not one of an index") from error
+
+    def header(self, shape: type[Header]) -> Header:
+        """The header, checked against a shape as `core.records` has them."""
+        return checked(self.meta, shape, error=self._unfit_header)
+
+    def _unfit_header(self, fault: str) -> IndexDamagedError:
+        return self.file.damaged(f"its header is not one of an index ({fault})")
 
     def _array(self, name: str, shape: Shape, types: frozenset[str]) -> Array:
         array = self.file.load(name)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError, ServerRefusedError
-from allusion_es.es.answers import INDEXES, RESOLVED, Count, check_answer, strange_answer
+from allusion_es.es.answers import FORMAT, INDEXES, RESOLVED, check_answer, strange_answer
 from allusion_es.es.connection import Server
 from allusion_es.es.meta import KEY, Meta
 from allusion_es.retrieval.index import check_name
@@ -115,7 +115,7 @@ def _concrete_index(
     meta = description["mappings"].get("_meta")
     content = meta.get(KEY) if isinstance(meta, dict) else None
     if isinstance(content, dict) and "format" in content:
-        check_answer(content, {"format": Count}, server.url)
+        check_answer(content, FORMAT, server.url)
     return ConcreteIndex(name, concrete, description)
 
 

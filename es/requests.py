@@ -9,20 +9,24 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from allusion_es.core.caches import LruCache
 from allusion_es.core.errors import IndexMissingError, ServerRefusedError, VerseError
 from allusion_es.es.answers import (
     BUCKETS,
     DOCUMENTS,
+    FOUND,
     GROUPED,
     NAMED,
+    NOTHING,
     PASSAGE,
     PASSAGE_WORDS,
     SCORED,
     SEARCHES,
+    SOURCE,
     TERM,
     WORDS,
-    Fields,
     check_answer,
     strange_answer,
 )
@@ -172,7 +176,7 @@ class CachedRequests:
     def parallels(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """For each passage the ids of its parallels; raises the errors of `words`."""
         found: dict[str, tuple[str, ...]] = {}
-        for identifier, source in self._sources(list(dict.fromkeys(ids)), {}, (PARALLELS,)):
+        for identifier, source in self._sources(list(dict.fromkeys(ids)), NOTHING, (PARALLELS,)):
             others = source.get(PARALLELS, [])
             check_answer({PARALLELS: others}, GROUPED, self._server.url)
             found[identifier] = tuple(others)
@@ -194,13 +198,13 @@ class CachedRequests:
         return {word: term for word, term in terms.items() if term is not None and term[0]}
 
     def _sources(
-        self, ids: Sequence[str], fields: Fields, may_have: Sequence[str] = ()
+        self, ids: Sequence[str], fields: type[Struct], may_have: Sequence[str] = ()
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each id with some fields of its document.
 
         Args:
             ids: Passages.
-            fields: Fields that each document must have.
+            fields: The shape of the fields that each document must have.
             may_have: Fields that a document may lack.
         """
         for batch in batches(ids, _TOGETHER):
@@ -211,10 +215,11 @@ class CachedRequests:
                 yield identifier, source
 
     def _documents(
-        self, index: str, ids: Sequence[str], fields: Fields, may_have: Sequence[str] = ()
+        self, index: str, ids: Sequence[str], fields: type[Struct], may_have: Sequence[str] = ()
     ) -> list[dict[str, Any] | None]:
         """Some fields of documents, in the order of the ids; None for those that do not exist."""
-        path = f"/{index}/_mget?_source_includes={','.join((*fields, *may_have))}"
+        names = (*fields.__struct_fields__, *may_have)
+        path = f"/{index}/_mget?_source_includes={','.join(names)}"
         with self._open():
             answer = self._server.request("POST", path, {"ids": list(ids)})
             check_answer(answer, DOCUMENTS, self._server.url)
@@ -224,7 +229,7 @@ class CachedRequests:
             return [self._source(document, fields, may_have) for document in documents]
 
     def _source(
-        self, document: dict[str, Any], fields: Fields, may_have: Sequence[str]
+        self, document: dict[str, Any], fields: type[Struct], may_have: Sequence[str]
     ) -> dict[str, Any] | None:
         """Some fields of one document of an `_mget`, or None if it does not exist."""
         # A document has an error of its own if its shard is missing, or its index is gone.
@@ -236,12 +241,14 @@ class CachedRequests:
                 f"{self._server.url} cannot give all that it has ({kind}: {reason}); see to the "
                 "cluster's health and try again"
             )
-        check_answer(document, {"found": bool}, self._server.url)
+        check_answer(document, FOUND, self._server.url)
         if not document["found"]:
             return None
-        check_answer(document, {"_source": fields}, self._server.url)
+        check_answer(document, SOURCE, self._server.url)
         source = document["_source"]
-        return {name: source[name] for name in (*fields, *may_have) if name in source}
+        check_answer(source, fields, self._server.url)
+        names = (*fields.__struct_fields__, *may_have)
+        return {name: source[name] for name in names if name in source}
 
     @contextmanager
     def _open(self) -> Iterator[None]:

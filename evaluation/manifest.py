@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
-from allusion_es.core.characters import check_characters
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import read_text, write_lines
+from allusion_es.core.records import decoded
 from allusion_es.evaluation.runs import Run
 from allusion_es.retrieval.index import CandidateIndex
 
-FORMAT = "allusion-es manifest 1"
+FORMAT: Literal["allusion-es manifest 1"] = "allusion-es manifest 1"
 """The format that a manifest names; another is refused."""
 
 _PACKAGES = (
@@ -68,6 +68,18 @@ class Manifest:
     versions: Mapping[str, str]
     runs: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
+
+
+class _Record(TypedDict):
+    """A manifest's file."""
+
+    format: Literal["allusion-es manifest 1"]
+    versions: dict[str, str]
+    index: dict[str, Any]
+    inputs: dict[str, str]
+    options: dict[str, Any]
+    runs: dict[str, str]
+    table: str
 
 
 def run_hash(run: Run) -> str:
@@ -148,7 +160,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     Raises:
         StorageError: It cannot be written.
     """
-    record = {
+    record: _Record = {
         "format": FORMAT,
         "versions": dict(manifest.versions),
         "index": dict(manifest.index),
@@ -166,29 +178,18 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         InputError: The file cannot be read, or is something else.
     """
-    try:
-        record = json.loads(read_text(path))
-        check_characters(record)
-        if record["format"] != FORMAT:
-            raise ValueError(f"format {record['format']!r:.40}")
-        # `.items()` refuses what is no object.
-        tables = {name: dict(record[name].items()) for name in ("options", "index")}
-        texts = {name: _texts(record[name]) for name in ("inputs", "versions", "runs")}
-        table = record["table"]
-        if not isinstance(table, str):
-            raise TypeError("table")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f"{path}: not a manifest ({error}); 'allusion-es evaluate GOLD --manifest FILE' "
+
+    def refused(fault: str) -> InputError:
+        return InputError(
+            f"{path}: not a manifest ({fault}); 'allusion-es evaluate GOLD --manifest FILE' "
             "writes one"
-        ) from error
-    return Manifest(**tables, **texts, table=table)
+        )
 
-
-def _texts(record: Mapping[str, Any]) -> dict[str, str]:
-    if not all(isinstance(value, str) for value in record.values()):
-        raise TypeError("hashes and versions must be texts")
-    return dict(record)
+    record = decoded(read_text(path), _Record, error=refused)
+    return Manifest(
+        record["options"], record["inputs"], record["index"], record["versions"],
+        record["runs"], record["table"],
+    )  # fmt: skip
 
 
 def _shown(value: object) -> str:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import ArrayFile, CheckedArrays, save_arrays
+from allusion_es.core.records import Count
 from allusion_es.retrieval.types import Ranking
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -63,6 +64,14 @@ def save_run(path: Path, run: Run) -> None:
     )
 
 
+class _Header(Struct):
+    """The header of a run's file: query ids, the number of passages of each, all passages' ids."""
+
+    queries: list[str]
+    sizes: list[Count]
+    ids: list[str]
+
+
 def load_run(path: Path) -> dict[str, QueryRanking]:
     """The run that `save_run` wrote to `path`.
 
@@ -71,7 +80,10 @@ def load_run(path: Path) -> dict[str, QueryRanking]:
         OSError: It cannot be opened.
     """
     file = CheckedArrays(ArrayFile(path, "delete it, and it is made again"))
-    queries, sizes, ids = file.read_header(_read_header)
+    header = file.header(_Header)
+    queries, sizes, ids = header.queries, header.sizes, header.ids
+    if len(queries) != len(sizes):
+        raise file.file.damaged("queries and sizes do not fit")
     total = sum(sizes)
     passages = file.integers("passages", (total,), len(ids))
     scores = file.floats("scores", (total,), _LARGEST)
@@ -85,16 +97,6 @@ def load_run(path: Path) -> dict[str, QueryRanking]:
         )
         start += size
     return run
-
-
-def _read_header(meta: Mapping[str, Any]) -> tuple[list[str], list[int], list[str]]:
-    """Query ids, the number of passages of each, and the ids of all passages, from a header."""
-    queries, sizes, ids = list(meta["queries"]), list(meta["sizes"]), list(meta["ids"])
-    if len(queries) != len(sizes) or not all(type(n) is int and n >= 0 for n in sizes):
-        raise ValueError("sizes")
-    # Fails for ids that are no strings, or that have a lone surrogate.
-    "".join([*queries, *ids]).encode()
-    return queries, sizes, ids
 
 
 def _joined(parts: Sequence[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:

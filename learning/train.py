@@ -11,16 +11,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import ArrayFile, CheckedArrays, Singles, save_arrays
 from allusion_es.core.errors import IndexDamagedError, UsageError
 from allusion_es.core.plugins import check_range
 from allusion_es.core.progress import Progress, silent
+from allusion_es.core.records import Count
 from allusion_es.language.citations.vectors import CitationTable
 from allusion_es.language.citations.word_parts import (
     Word,
@@ -415,12 +417,11 @@ def _gram_means(
 # Checkpoints: the state of training in a file, in case it is interrupted.
 
 
-def _header(meta: Mapping[str, Any]) -> tuple[int, list[str]]:
-    """The number of epochs that are done and the names of the arrays, from a file's header."""
-    epochs, names = meta["epochs"], list(meta["names"])
-    if type(epochs) is not int or epochs < 0 or not all(isinstance(each, str) for each in names):
-        raise TypeError("epochs or names")
-    return epochs, names
+class _Header(Struct):
+    """The header of a checkpoint: how many epochs are done, and the names of the arrays."""
+
+    epochs: Count
+    names: list[str]
 
 
 class Checkpoint:
@@ -445,8 +446,8 @@ class Checkpoint:
             if file.meta.get("fingerprint") != self._fingerprint:
                 return None
             checked = CheckedArrays(file)
-            epochs, names = checked.read_header(_header)
-            return epochs, {name: checked.singles(name) for name in names}
+            header = checked.header(_Header)
+            return header.epochs, {name: checked.singles(name) for name in header.names}
         except (OSError, IndexDamagedError):
             return None  # training begins anew, and writes another
 

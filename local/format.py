@@ -6,10 +6,11 @@ here also refuse a file that was made to do harm, before anything is computed fr
 
 import json
 import math
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError
@@ -78,6 +79,13 @@ def decode_record(record: bytes) -> Passage:
     return Passage(*values)
 
 
+class _Header(Struct):
+    """The header of a saved index, without the settings."""
+
+    passages: Annotated[int, Meta(gt=0, lt=_MOST_PASSAGES)]
+    facets: dict[str, list[str]]
+
+
 class SavedIndex:
     """A saved index: gives each of its arrays, checked when it is first asked for.
 
@@ -117,10 +125,13 @@ class SavedIndex:
             )
         self._checked = CheckedArrays(self.file)
         self._arrays: dict[str, Array] = {}
-        read = self._checked.read_header
-        self.settings: IndexSettings = read(lambda meta: IndexSettings.from_json(meta["settings"]))
-        self.passages: int = read(_passages)
-        self.facets: dict[str, list[str]] = read(_facets)
+        self.settings: IndexSettings = self._checked.read_header(
+            lambda meta: IndexSettings.from_json(meta["settings"])
+        )
+        header = self._checked.header(_Header)
+        self.passages, self.facets = header.passages, header.facets
+        if not self.facets.keys() >= set(FACETS):
+            raise self.file.damaged("its header lacks a property of passages")
 
     def __contains__(self, name: str) -> bool:
         """Whether there is an array of that name."""
@@ -210,19 +221,3 @@ class SavedIndex:
         if kind == "ngram":
             return len(self.load("ngram.keys"))
         return len(self.expansion_words if kind == "expansion" else self.words)
-
-
-def _passages(meta: Mapping[str, Any]) -> int:
-    passages = meta["passages"]
-    if type(passages) is not int or not 0 < passages < _MOST_PASSAGES:
-        raise ValueError("passages")
-    return passages
-
-
-def _facets(meta: Mapping[str, Any]) -> dict[str, list[str]]:
-    facets = {name: list(meta["facets"][name]) for name in FACETS}
-    if not all(isinstance(value, str) for values in facets.values() for value in values):
-        raise TypeError("facets")
-    # As in `decode_record`, a lone surrogate raises.
-    "".join(value for values in facets.values() for value in values).encode()
-    return facets

@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import StorageError
-from allusion_es.corpora.findings import Alternative, Finding
+from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.source_text import SourceText
 from allusion_es.scanning.model import ScanOptions, calibration_hash
 
@@ -36,6 +36,13 @@ def scan_key(source: SourceText, options: ScanOptions, fingerprint: str) -> str:
     text = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
     what = json.dumps([code_hash(*_PARTS), calibration_hash(), text, chosen, fingerprint])
     return hashlib.sha256(what.encode()).hexdigest()
+
+
+class _Block(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of a journal: the findings of one block."""
+
+    block: int
+    findings: list[Finding]
 
 
 class Journal:
@@ -109,14 +116,13 @@ class Journal:
         size = len(head)
         for line in lines[1:]:
             try:
-                record = json.loads(line)
-                found = [_finding(one) for one in record["findings"]]
-                number = record["block"]
-            except (ValueError, KeyError, TypeError, RecursionError):
+                # This reader refuses NaN and lone surrogates, which would fail later, in writing.
+                done = msgspec.json.decode(line, type=_Block)
+            except (ValueError, RecursionError):
                 break
-            if type(number) is not int or not line.endswith(b"\n"):
+            if not line.endswith(b"\n"):
                 break
-            self.done[number] = found
+            self.done[done.block] = done.findings
             size += len(line)
         return size
 
@@ -127,46 +133,3 @@ def _line(record: dict[str, object]) -> bytes:
 
 def _write_error(path: Path, error: OSError) -> StorageError:
     return StorageError(f"{path}: cannot be written ({error.strerror or error})")
-
-
-def _finding(record: dict[str, Any]) -> Finding:
-    """The finding of a journal line.
-
-    Raises:
-        ValueError, KeyError, TypeError: The record is no finding.
-    """
-    others = tuple(
-        Alternative(**_checked({**other, "passages": tuple(other["passages"])}))
-        for other in record["alternatives"]
-    )
-    parts = {"passages": tuple(record["passages"]), "words": tuple(record["words"])}
-    return Finding(**_checked({**record, **parts, "alternatives": others}))
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "start": (int,),
-    "end": (int,),
-    "text": (str,),
-    "passages": (tuple,),
-    "reference": (str,),
-    "score": (int, float),
-    "probability": (int, float),
-    "kind": (str,),
-    "words": (tuple,),
-    "alternatives": (tuple,),
-    "calibrated": (bool,),
-}
-"""The types of a finding's values in JSON; `type() in` and not `isinstance`, as bool is an int."""
-
-
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
-    """The values, if their types are those of a finding and all text can be encoded."""
-    for name, value in values.items():
-        if type(value) not in _TYPES[name]:
-            raise TypeError(name)
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(name)
-    texts = (value for value in values.values() if isinstance(value, str))
-    # A lone surrogate, which JSON can hold, would fail later, when the finding is written.
-    "".join((*texts, *values["passages"], *values.get("words", ()))).encode()
-    return values

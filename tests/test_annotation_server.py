@@ -159,11 +159,11 @@ def test_the_page_itself_may_ask_under_any_address(server: AnnotationServer) -> 
         ((9, 2), 422, "does not lie in the text"),
         ((None, 6), 422, "both start and end"),
         ((None, None), 422, "mark a span, or doubt, or skip"),
-        ((True, 6), 400, "field 'start' cannot be True"),
-        ((5.0, 6), 400, "field 'start' cannot be 5.0"),
-        (("5", 6), 400, "field 'start' cannot be '5'"),
-        ((float("nan"), 6), 400, "field 'start' cannot be nan"),
-        (([5], 6), 400, "field 'start' cannot be [5]"),
+        ((True, 6), 400, "field 'start' must be a whole number or null, not True"),
+        ((5.0, 6), 400, "field 'start' must be a whole number or null, not 5.0"),
+        (("5", 6), 400, "field 'start' must be a whole number or null, not '5'"),
+        ((float("nan"), 6), 400, "field 'start' must be a whole number or null, not nan"),
+        (([5], 6), 400, "field 'start' must be a whole number or null, not [5]"),
     ],
 )
 def test_spans_that_cannot_be_are_refused(

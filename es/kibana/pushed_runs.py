@@ -249,7 +249,7 @@ def _find_all(server: Server) -> list[_RunIndex]:
 
 def _summary(meta: object, url: str) -> RunSummary | None:
     """The run that a mapping describes, or None if it describes none of this program's runs."""
-    if not isinstance(meta, dict) or meta.keys() != RUN.keys():
+    if not isinstance(meta, dict) or meta.keys() != set(RUN.__struct_fields__):
         return None
     check_answer(meta, RUN, url)
     return RunSummary(**meta)

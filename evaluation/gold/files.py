@@ -10,11 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TextIO, get_args
+from typing import Annotated, Literal, TextIO, get_args
 
-from allusion_es.core.characters import lone_surrogate
+from msgspec import Meta, Struct
+
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.files import read_text, write_lines
+from allusion_es.core.records import FilledText, checked, checked_id
 from allusion_es.corpora.bible.references import find_references
 from allusion_es.corpora.tables import read_rows
 from allusion_es.evaluation.gold.ids import read_references
@@ -33,14 +35,7 @@ GoldKind = Literal["jsonl", "tsv", "trec"]
 
 GOLD_KINDS: tuple[GoldKind, ...] = get_args(GoldKind)
 
-COLUMNS = (
-    "query_id", "text", "before", "after", "anchor", "relevant", "type", "author", "title",
-    "source_ids", "source", "licence", "translation",
-)  # fmt: skip
-"""The fields of a gold link, in the order in which they are written."""
-
 _QUERY_FIELDS = frozenset({"query_id", "text", "before", "after", "anchor"})
-_ID_FIELDS = frozenset({"relevant", "source_ids"})
 _REQUIRED = ("text", "relevant")
 
 _SUFFIXES: dict[str, GoldKind] = {
@@ -57,6 +52,31 @@ _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 _OSIS = re.compile(r"\w+(?:\.[0-9]+){1,2}(?:-\w+(?:\.[0-9]+){1,2})?")
 """The form of an OSIS id of a verse or chapter, or of a range of them."""
+
+_Ids = Annotated[str | list[FilledText], Meta(description="a list of strings")]
+"""Ids or references, as a list or in one string that `split_ids` cuts."""
+
+
+class _GoldRecord(Struct):
+    """A line of JSON or a row of a table, without what it leaves empty."""
+
+    query_id: str | int | None = None
+    text: str = ""
+    before: str = ""
+    after: str = ""
+    anchor: str = ""
+    relevant: _Ids = ""
+    type: str = ""
+    author: str = ""
+    title: str = ""
+    source_ids: _Ids = ""
+    source: str = ""
+    licence: str = ""
+    translation: str = ""
+
+
+COLUMNS = _GoldRecord.__struct_fields__
+"""The fields of a gold link, in the order in which they are written."""
 
 
 def read_gold(
@@ -209,21 +229,31 @@ def make_link(record: Mapping[str, object], path: Path, line: int) -> GoldLink:
     """
     place = f"{path}:{line}"
     given = {name: record[name] for name in COLUMNS if record.get(name) is not None}
-    texts = {name: _text(given[name], name, place) for name in given if name not in _ID_FIELDS}
-    lists = {name: _ids(given[name], name, place) for name in given if name in _ID_FIELDS}
-    query = {name: texts.pop(name) for name in _QUERY_FIELDS & texts.keys()}
-    _check_query(query.setdefault("text", ""), query.setdefault("query_id", str(line)), place)
-    relevant = lists.setdefault("relevant", ())
+    row = checked(given, _GoldRecord, place)
+    query_id = checked_id(line if row.query_id is None else row.query_id, place)
+    if not row.text.strip():
+        raise InputError(
+            f"{place}: field 'text' of query {query_id!r} is empty; give at least one word"
+        )
+    relevant, source_ids = _ids(row.relevant), _ids(row.source_ids)
     if not relevant:
         raise InputError(f"{place}: field 'relevant' is empty; name at least one passage")
-    for name, ids in lists.items():
+    for name, ids in (("relevant", relevant), ("source_ids", source_ids)):
         if len(set(ids)) < len(ids):
             twice = next(each for each in ids if ids.count(each) > 1)
             raise InputError(
-                f"{place}: field {name!r} of query {query['query_id']!r} has {twice!r} twice; "
-                "name each passage once"
+                f"{place}: field {name!r} of query {query_id!r} has {twice!r} twice; name each "
+                "passage once"
             )
-    return GoldLink(query=Query(**query), **lists, **texts, line=line)  # type: ignore[arg-type]
+    query = Query(row.text, query_id, row.before, row.after, row.anchor)
+    return GoldLink(
+        query, relevant, row.type, row.author, row.title, source_ids, row.source, row.licence,
+        row.translation, line,
+    )  # fmt: skip
+
+
+def _ids(value: str | list[FilledText]) -> tuple[str, ...]:
+    return split_ids(value) if isinstance(value, str) else tuple(value)
 
 
 def split_ids(cell: str) -> tuple[str, ...]:
@@ -266,41 +296,6 @@ def _names_a_book(cell: str) -> bool:
         return True
     words = cell.split()
     return len(words) > 1 and any(map(read_references, words))
-
-
-def _check_query(text: str, query_id: str, place: str) -> None:
-    if not query_id.strip() or not query_id.isprintable():
-        raise InputError(
-            f"{place}: field 'query_id' is {query_id!r:.60}; leave it out, or fill it with "
-            "printable characters"
-        )
-    if not text.strip():
-        raise InputError(
-            f"{place}: field 'text' of query {query_id!r} is empty; give at least one word"
-        )
-
-
-def _text(value: object, name: str, place: str) -> str:
-    if name == "query_id" and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str):
-        raise InputError(f"{place}: field {name!r} must be a string, not {value!r:.60}")
-    if half := lone_surrogate(value):
-        raise InputError(
-            f"{place}: field {name!r} has half a character ({half}); write the whole character"
-        )
-    return value
-
-
-def _ids(value: object, name: str, place: str) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return split_ids(_text(value, name, place))
-    if not isinstance(value, list | tuple):
-        raise InputError(f"{place}: field {name!r} must be a list of strings, not {value!r:.60}")
-    ids = tuple(_text(item, name, place) for item in value)
-    if not all(each.strip() for each in ids):
-        raise InputError(f"{place}: field {name!r} has an empty id; leave it out or fill it")
-    return ids
 
 
 def _read_json_lines(path: Path) -> Iterator[GoldLink]:

@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, cast
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import ArrayFile, CheckedArrays, lines_array, save_arrays
@@ -164,6 +165,16 @@ def save_vectors(
     save_arrays(path, meta, {"words": lines_array(words), "table": table})
 
 
+_Size = Annotated[int, Meta(ge=0, le=_LONGEST_GRAM)]
+
+
+class _Header(Struct):
+    """The header of saved vectors: how they were trained, and the sizes of n-grams."""
+
+    details: dict[str, Any]
+    sizes: tuple[_Size, _Size]
+
+
 def _read_saved(path: Path, name: str) -> TableVectors | NgramVectors:
     file = CheckedArrays(ArrayFile(path, "train the vectors again"))
     if file.meta.get("kind") != _KIND or file.meta.get("format") != _FORMAT:
@@ -171,22 +182,15 @@ def _read_saved(path: Path, name: str) -> TableVectors | NgramVectors:
             f"{path}: not word vectors, or of another version; train them with "
             "'allusion-es embeddings train'"
         )
-    kind, details, sizes = file.read_header(_header)
+    header = file.header(_Header)
+    details, sizes = header.details, header.sizes
+    kind = str(details.get("method", "trained"))
     words, table = file.lines("words"), file.floats("table", (None, None), _LARGEST)
     if not words or len(table) < len(words) or not table.shape[1]:
         raise file.file.damaged("words and vectors do not fit")
     if len(table) > len(words):
         return NgramVectors(name, kind, words, table, sizes, details)
     return TableVectors(name, kind, folded_rows(words), table, details)
-
-
-def _header(meta: Mapping[str, Any]) -> tuple[str, Details, tuple[int, int]]:
-    """Method, details and sizes of n-grams from a header, checked."""
-    details = dict(meta["details"].items())
-    least, greatest = meta["sizes"]
-    if not all(type(size) is int and 0 <= size <= _LONGEST_GRAM for size in (least, greatest)):
-        raise ValueError("sizes")
-    return str(details.get("method", "trained")), details, (least, greatest)
 
 
 def _fingerprint(file: BinaryIO) -> int:

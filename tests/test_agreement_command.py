@@ -141,7 +141,10 @@ def test_a_store_that_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("text", "message"),
     [
         ("instance\tannotator\tstart\tend\n", "0 annotations, 0 of them with a span"),
-        ("instance\tannotator\tstart\tend\ni\ta\t0\tx\n", "spans.tsv:2: field 'end' is 'x'"),
+        (
+            "instance\tannotator\tstart\tend\ni\ta\t0\tx\n",
+            "spans.tsv:2: field 'end' must be a whole number, not 'x'",
+        ),
         ("instance\tannotator\tstart\tend\ni\ta\t0\t2\ni\ta\t0\t1\n", "spans.tsv:3: instance 'i'"),
     ],
 )

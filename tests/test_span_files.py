@@ -243,10 +243,22 @@ def test_webanno_refused(tmp_path: Path, text: str, message: str) -> None:
     [
         ('{"instance": "i"', "s.jsonl:1: "),
         ('{"instance": "i", "annotator": "a", "start": 1}', "s.jsonl:1: there is no field 'end'"),
-        ('{"instance": 1, "annotator": "a", "start": 1, "end": 2}', "field 'instance' is '1'"),
-        ('{"instance": "i", "annotator": "a", "start": true, "end": 2}', "field 'start' is 'True'"),
-        ('{"instance": "i", "annotator": "a", "start": NaN, "end": 2}', "field 'start' is 'nan'"),
-        ('{"instance": "i", "annotator": "a", "start": 1.0, "end": 2}', "field 'start' is '1.0'"),
+        (
+            '{"instance": 1, "annotator": "a", "start": 1, "end": 2}',
+            "'instance' must be a string, not 1",
+        ),
+        (
+            '{"instance": "i", "annotator": "a", "start": true, "end": 2}',
+            "must be a whole number, not True",
+        ),
+        (
+            '{"instance": "i", "annotator": "a", "start": NaN, "end": 2}',
+            "must be a whole number, not nan",
+        ),
+        (
+            '{"instance": "i", "annotator": "a", "start": 1.0, "end": 2}',
+            "must be a whole number, not 1.0",
+        ),
         (
             '{"instance": "i", "annotator": "a", "start": 2, "end": 2}',
             "'start' is 2, field 'end' 2",
@@ -281,9 +293,18 @@ def test_json_lines_refused(tmp_path: Path, line: str, message: str) -> None:
         ("a\tb\n", "s.tsv:1: columns are 'a, b'; name each of instance, annotator, start, end"),
         ("instance\tannotator\tstart\tend\tend\n", "s.tsv:1: columns are"),
         ("instance\tannotator\tstart\tend\ni\ta\t1\n", "s.tsv:2: 3 cells, but the header has 4"),
-        ("instance\tannotator\tstart\tend\ni\ta\t+1\t2\n", "s.tsv:2: field 'start' is '+1'"),
-        ("instance\tannotator\tstart\tend\ni\ta\t1\t٣\n", "s.tsv:2: field 'end' is '٣'"),
-        ("instance\tannotator\tstart\tend\tdoubt\ni\ta\t1\t2\tmaybe\n", "field 'doubt' is 'maybe'"),
+        (
+            "instance\tannotator\tstart\tend\ni\ta\t+1\t2\n",
+            "s.tsv:2: field 'start' must be a whole number, not '+1'",
+        ),
+        (
+            "instance\tannotator\tstart\tend\ni\ta\t1\t٣\n",
+            "s.tsv:2: field 'end' must be a whole number, not '٣'",
+        ),
+        (
+            "instance\tannotator\tstart\tend\tdoubt\ni\ta\t1\t2\tmaybe\n",
+            "must be true or false, not 'maybe'",
+        ),
         ("instance\tannotator\tstart\tend\ni\ta\t1\t2\ni\ta\t1\t3\n", "before ("),
     ],
 )

@@ -10,12 +10,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from allusion_es.annotation.formats.brat import read_brat
 from allusion_es.annotation.formats.webanno import HEAD, read_webanno
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.annotation.store import is_store, spans
 from allusion_es.core.errors import InputError
+from allusion_es.core.records import checked
 from allusion_es.corpora.passage_files import LONGEST_ID
 from allusion_es.corpora.tables import read_lines, shortened
 
@@ -41,9 +45,25 @@ _SKIPPED_FOLDERS = {
 
 _SUFFIXES = frozenset({".ann", ".tsv", ".jsonl"})
 _NEEDED = ("instance", "annotator", "start", "end")
-_COLUMNS = (*_NEEDED, "doubt", "type", "tokens")
 _YES = frozenset({"true", "yes", "1"})
 _NO = frozenset({"false", "no", "0", ""})
+
+_Number = Annotated[int | None, Meta(description="a whole number")]
+
+
+class _SpanRecord(Struct):
+    """A line of JSON or a row of a table, without what it leaves empty."""
+
+    instance: str = ""
+    annotator: str = ""
+    start: _Number = None
+    end: _Number = None
+    doubt: bool = False
+    type: str = ""
+    tokens: _Number = None
+
+
+_COLUMNS = _SpanRecord.__struct_fields__
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,17 +309,9 @@ def _annotation(record: Mapping[str, object], where: str, line: int) -> SpanAnno
     for name in _NEEDED:
         if name not in record:
             raise InputError(f"{where}: there is no field {name!r}; give {', '.join(_NEEDED)}")
-    values = {name: record[name] for name in _COLUMNS if record.get(name) is not None}
-    for name, value in values.items():
-        wanted, kind = (
-            (int, "a whole number")
-            if name in ("start", "end", "tokens")
-            else ((bool, "true or false") if name == "doubt" else (str, "a text"))
-        )
-        if type(value) is not wanted:
-            raise InputError(f"{where}: field {name!r} is {shortened(str(value))}; give {kind}")
-    text = {name: str(values.get(name, "")) for name in ("instance", "annotator", "type")}
-    start, end, tokens = (_number(values.get(name)) for name in ("start", "end", "tokens"))
+    given = {name: record[name] for name in _COLUMNS if record.get(name) is not None}
+    row = checked(given, _SpanRecord, where)
+    start, end, tokens = row.start, row.end, row.tokens
     if (start is None) != (end is None):
         raise InputError(
             f"{where}: field 'start' is {start}, field 'end' {end}; give both, or neither where "
@@ -313,9 +325,5 @@ def _annotation(record: Mapping[str, object], where: str, line: int) -> SpanAnno
         )
     if tokens is not None and not 0 <= tokens <= MOST_TOKENS:
         raise InputError(f"{where}: field 'tokens' is {tokens}; give 1 to {MOST_TOKENS}")
-    bare = SpanAnnotation(text["instance"], text["annotator"], start, end, type=text["type"])
-    return replace(bare, doubt=values.get("doubt") is True, line=line, tokens=tokens or 0)
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+    bare = SpanAnnotation(row.instance, row.annotator, start, end, type=row.type)
+    return replace(bare, doubt=row.doubt, line=line, tokens=tokens or 0)

@@ -1,4 +1,8 @@
-"""The annotation page: what its server answers."""
+"""The annotation page as a web application: its files, the work to do, saving and undoing.
+
+Each annotator has a URL with a token of their own. `web.guard.Guard` turns the token into the
+annotator's `Assignment`, so that a request can only change what is assigned to its sender.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,10 +19,10 @@ from starlette.types import ASGIApp
 
 from allusion_es.annotation.marks import (
     LONGEST_COMMENT,
-    Mark,
     MarkConflictError,
     MarkRefusedError,
     Saved,
+    mark_of,
 )
 from allusion_es.annotation.store import Store
 from allusion_es.annotation.tasks import Instance
@@ -32,22 +36,16 @@ _FILES = {
     "annotate.js": ("annotate.js", "text/javascript"),
     "saving.js": ("saving.js", "text/javascript"),
 }
-_TYPES: dict[str, tuple[type, ...]] = {
-    "start": (int, type(None)),
-    "end": (int, type(None)),
-    "doubt": (bool,),
-    "skipped": (bool,),
-    "comment": (str,),
-}
+"""File and media type of each path of the page; no other path is served."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What one annotator has to do.
+class Assignment:
+    """The instances that one annotator judges.
 
     Attributes:
-        annotator: Who.
-        instances: What is shown, in this order.
+        annotator: Name of the annotator.
+        instances: The instances, in the order in which they are shown.
     """
 
     annotator: str
@@ -56,42 +54,45 @@ class Work:
 
 def application(
     store: Store,
-    work: Mapping[str, Work],
+    assignments: Mapping[str, Assignment],
     verses: Mapping[str, Passage],
     names: Sequence[str] = (),
 ) -> ASGIApp:
     """The page as an ASGI application.
 
     Args:
-        store: Where annotations go; it holds all instances of `work`.
-        work: What there is to do, by the token of the URL.
+        store: Where annotations are kept; it holds all instances of `assignments`.
+        assignments: The assignment of each annotator, by the token of the URL.
         verses: The passages that the instances' links name, by id.
         names: Host names of the server, besides `localhost`.
     """
 
     def give_work(request: Request) -> Response:
-        mine: Work = request.state.holder
-        saved = store.saved(mine.annotator)
+        assignment: Assignment = request.state.holder
+        saved = store.saved(assignment.annotator)
         return JSONResponse(
             {
                 "store": store.identifier,
-                "annotator": mine.annotator,
+                "annotator": assignment.annotator,
                 "longest_comment": LONGEST_COMMENT,
                 "instances": [
-                    _shown(instance, verses) | _told(saved.get(instance.id, Saved()))
-                    for instance in mine.instances
+                    _instance_row(instance, verses) | _saved_row(saved.get(instance.id, Saved()))
+                    for instance in assignment.instances
                 ],
             }
         )
 
     async def save(request: Request) -> Response:
         body = await json_record(request)
-        mark = _mark(body.get("mark"))
+        try:
+            mark = mark_of(body.get("mark"))
+        except ValueError as error:
+            raise RefusedError(400, str(error)) from error
 
-        def make(instance: str, annotator: str, key: str, revision: int) -> Saved:
+        def save_mark(instance: str, annotator: str, key: str, revision: int) -> Saved:
             return store.save(instance, annotator, mark, key, revision)
 
-        return await _change(request, body, make)
+        return await _change(request, body, save_mark)
 
     async def undo(request: Request) -> Response:
         return await _change(request, await json_record(request), store.undo)
@@ -108,20 +109,22 @@ def application(
             error: _refused for error in (RefusedError, AllusionError, HTTPException)
         },
     )
-    return Guard(page, work, names)
+    return Guard(page, assignments, names)
 
 
 def _file(request: Request) -> Response:
     name = request.path_params.get("name", "")
     if name not in _FILES:
         raise HTTPException(404, "there is no such page")
-    file, kind = _FILES[name]
-    return Response((files(__package__) / "pages" / file).read_bytes(), media_type=kind)
+    file, media_type = _FILES[name]
+    data = (files(__package__) / "pages" / file).read_bytes()
+    return Response(data, media_type=media_type)
 
 
-def _shown(instance: Instance, verses: Mapping[str, Passage]) -> dict[str, Any]:
+def _instance_row(instance: Instance, verses: Mapping[str, Passage]) -> dict[str, Any]:
+    """An instance as the page's script takes it."""
     link = instance.link
-    found = [verses[name] for name in link.relevant]
+    relevant = [verses[name] for name in link.relevant]
     return {
         "id": instance.id,
         "pieces": instance.pieces(),
@@ -130,51 +133,50 @@ def _shown(instance: Instance, verses: Mapping[str, Passage]) -> dict[str, Any]:
         "work": link.work,
         "type": link.type,
         "translation": link.translation,
-        "verses": [{"reference": verse.reference, "text": verse.text} for verse in found],
+        "verses": [{"reference": verse.reference, "text": verse.text} for verse in relevant],
     }
 
 
-def _told(saved: Saved) -> dict[str, Any]:
+def _saved_row(saved: Saved) -> dict[str, Any]:
     return {"saved": asdict(saved)}
 
 
-def _mark(record: object) -> Mark:
-    if not isinstance(record, dict) or set(record) - set(_TYPES):
-        raise RefusedError(400, f"field 'mark' must be an object with {', '.join(_TYPES)}")
-    for name, value in record.items():
-        # type(), since True is an int too.
-        if type(value) not in _TYPES[name]:
-            raise RefusedError(400, f"field {name!r} cannot be {value!r:.40}")
-    return Mark(**record)
-
-
 async def _change(
-    request: Request, record: Mapping[str, Any], make: Callable[[str, str, str, int], Saved]
+    request: Request, record: Mapping[str, Any], change: Callable[[str, str, str, int], Saved]
 ) -> Response:
-    """Have the store make a change, for the annotator whose token it is."""
-    mine: Work = request.state.holder
+    """Change the store in the name of the annotator whose token the request has.
+
+    Args:
+        request: The request.
+        record: Its JSON, with the fields `instance`, `key` and `revision`.
+        change: Called with instance, annotator, key and revision.
+    """
+    assignment: Assignment = request.state.holder
     instance, key, revision = (record.get(name) for name in ("instance", "key", "revision"))
     if not isinstance(instance, str) or not isinstance(key, str):
         raise RefusedError(400, "fields 'instance' and 'key' must be strings")
     if type(revision) is not int:
         raise RefusedError(400, "field 'revision' must be a number")
-    if instance not in {each.id for each in mine.instances}:
+    if instance not in {each.id for each in assignment.instances}:
         raise RefusedError(404, f"{instance[:40]!r} is not among your instances")
-    saved = await run_in_threadpool(make, instance, mine.annotator, key, revision)
-    return JSONResponse(_told(saved))
+    # In a thread, since the store waits for the disk, and for other processes that write.
+    saved = await run_in_threadpool(change, instance, assignment.annotator, key, revision)
+    return JSONResponse(_saved_row(saved))
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    told: dict[str, Any] = {"error": str(error)}
+    """The answer to a request that failed: its status, and the error as JSON."""
+    body: dict[str, Any] = {"error": str(error)}
     match error:
         case RefusedError():
             status = error.status
         case HTTPException():
-            status, told = error.status_code, {"error": error.detail}
+            status, body = error.status_code, {"error": error.detail}
         case MarkConflictError():
-            status, told = 409, told | _told(error.saved)
+            # The page shows what the store holds, so that the annotator can go on from there.
+            status, body = 409, body | _saved_row(error.saved)
         case MarkRefusedError():
             status = 422
         case _:  # the store cannot be read or written now
             status = 503
-    return JSONResponse(told, status)
+    return JSONResponse(body, status)

@@ -1,4 +1,4 @@
-"""Gold links made of a store's annotations: the marked words become the query."""
+"""Export of a store: gold links whose query is the marked words, or a table of annotations."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -8,18 +8,18 @@ from allusion_es.annotation.marks import Mark
 from allusion_es.annotation.store import Store
 from allusion_es.annotation.tasks import annotated_link
 from allusion_es.core.errors import UsageError
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Gold links, and what became of the other instances.
+    """Gold links made of annotations, and how many instances gave none.
 
     Attributes:
         links: One for each instance that has a span, in the store's order.
         doubted: How many were left out because an annotator doubts.
         unmarked: How many have no span.
-        merged: How many of `links` rest on spans that differ.
+        merged: How many of `links` come from spans that differ between annotators.
     """
 
     links: tuple[GoldLink, ...]
@@ -31,14 +31,14 @@ class Exported:
 def export_links(
     store: Store, annotators: Collection[str] = (), *, doubts: bool = False
 ) -> Exported:
-    """The gold links that a store's annotations make, one for each instance.
+    """Make a gold link of each instance whose words were marked.
 
     Where several annotators marked an instance, `agreed_span` decides. An instance that one of
     them doubts is left out, as in the paper, whatever the others say.
 
     Args:
         store: The store.
-        annotators: Only what these say counts; by default what all say.
+        annotators: Count only the annotations of these; by default those of all.
         doubts: Count the spans of those who doubt like any other.
 
     Raises:
@@ -63,7 +63,7 @@ def export_links(
 
 
 def agreed_span(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The words that more than half of the annotators marked.
+    """The span of the words that more than half of the annotators marked.
 
     All spans include the anchor, so these words are a span too, and include it: it goes from
     the upper median of the starts to the lower median of the ends. Of two annotators, both must
@@ -78,6 +78,8 @@ def agreed_span(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
         ((3, 9), (4, 9))
     """
     starts, ends = sorted(start for start, _ in spans), sorted(end for _, end in spans)
+    # More than half of the starts lie at or before the one, more than half of the ends at or
+    # after the other.
     return starts[len(starts) // 2], ends[(len(ends) - 1) // 2]
 
 
@@ -88,8 +90,8 @@ def annotation_rows(
 
     Args:
         store: The store.
-        annotators: Only what these say; by default what all say.
-        doubts: Also those in doubt.
+        annotators: Only the annotations of these; by default those of all.
+        doubts: Include those in doubt.
 
     Returns:
         Rows with `instance`, `annotator`, `start` and `end` (places of words, end exclusive;
@@ -117,6 +119,7 @@ def annotation_rows(
 
 
 def _marks(store: Store, annotators: Collection[str]) -> list[tuple[str, str, Mark]]:
+    """Instance id, annotator and mark, of these annotators only if any are named."""
     marks = store.marks()
     known = sorted({annotator for _, annotator, _ in marks})
     for name in annotators:

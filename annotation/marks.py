@@ -1,23 +1,29 @@
-"""What an annotator can say of an instance, and what a store answers."""
+"""Marks: an annotator's judgement of an instance, and the one place where it is checked.
+
+`mark_of` makes a mark of what came from elsewhere (a request, a row of a store) and checks types.
+`check_mark` then holds it against the instance's text. Both the page's server and the store use
+these two, so that nothing can be read back that could not have been saved.
+"""
 
 from dataclasses import dataclass
 
 from allusion_es.core.errors import AllusionError, InputError
+from allusion_es.core.records import checked
 
 LONGEST_COMMENT = 2_000
-"""Most characters of a comment."""
+"""Most characters of a comment; a request of the page (64 KiB) holds it in any encoding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One annotator's judgement of one instance, as it stands.
+    """One annotator's judgement of one instance.
 
     Attributes:
         start: Place of the span's first word, from 0, or None without a span.
         end: Place after its last word, or None.
         doubt: Whether the annotator doubts that there is an allusion, or where.
-        skipped: Whether it was put off; then there is neither span nor doubt.
-        comment: Any words.
+        skipped: Whether the annotator put it off; then there is neither span nor doubt.
+        comment: Free text.
     """
 
     start: int | None = None
@@ -28,16 +34,16 @@ class Mark:
 
 
 NOTHING = Mark()
-"""What stands before the first save, and after everything is undone."""
+"""The mark before the first save, and after everything is undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What the store holds of one instance and annotator.
+    """The state of one instance for one annotator.
 
     Attributes:
         mark: The judgement.
-        revision: How many changes, undoing among them, led to it.
+        revision: How many changes led to it; undoing counts as a change.
         undoable: How many saves can still be undone.
     """
 
@@ -55,9 +61,9 @@ class Change:
         annotator: Who made it.
         at: When, in UTC, as ISO 8601 with milliseconds.
         kind: `save` or `undo`.
-        before: What stood before.
-        after: What stands after.
-        key: What the client calls the change; the same key is never applied twice.
+        before: The mark before the change.
+        after: The mark after it.
+        key: The client's name for the change; the same key is never applied twice.
     """
 
     instance: str
@@ -70,11 +76,11 @@ class Change:
 
 
 class MarkRefusedError(InputError):
-    """A judgement that cannot be: outside the text, without the anchor, too long a comment."""
+    """Raised for an impossible mark: outside the text, without the anchor, too long a comment."""
 
 
 class MarkConflictError(AllusionError):
-    """The instance was changed elsewhere since the client last saw it.
+    """Raised where an instance was changed elsewhere since the client last saw it.
 
     Attributes:
         saved: What the store holds.
@@ -87,11 +93,33 @@ class MarkConflictError(AllusionError):
         self.saved = saved
 
 
+def mark_of(record: object) -> Mark:
+    """The mark that an object of JSON describes; fields that are missing have their defaults.
+
+    Only names and types are checked: whether the mark fits an instance says `check_mark`.
+
+    Raises:
+        ValueError: It is no object, or a field is unknown or of another type.
+
+    Example:
+        >>> mark_of({"start": 2, "end": 5})
+        Mark(start=2, end=5, doubt=False, skipped=False, comment='')
+        >>> mark_of({"start": True})
+        Traceback (most recent call last):
+        ...
+        ValueError: field 'start' must be a whole number or null, not True
+    """
+    names = Mark.__dataclass_fields__.keys()
+    if not isinstance(record, dict) or record.keys() - names:
+        raise ValueError(f"field 'mark' must be an object with {', '.join(names)}")
+    return checked(record, Mark, error=ValueError)
+
+
 def check_mark(mark: Mark, words: int, anchor: tuple[int, int]) -> None:
-    """Refuse a judgement that the instance cannot have.
+    """Refuse a mark that the instance cannot have.
 
     Args:
-        mark: The judgement.
+        mark: The mark.
         words: How many words the passage has.
         anchor: Place of the anchor's first word, and the place after its last.
 

@@ -1,4 +1,7 @@
-"""A span annotation: which words of a text one annotator marked, or that none were."""
+"""A span annotation: which words of a text one annotator marked, if any.
+
+The common form of annotations from all sources: the project's own store, brat, WebAnno, tables.
+"""
 
 from dataclasses import dataclass, field
 
@@ -35,7 +38,7 @@ class SpanAnnotation:
     tokens: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what is no span; readers check first, and name file, line and field."""
+        """Refuse an impossible span; readers check before, to name file, line and field."""
         if (self.start is None) != (self.end is None):
             raise ValueError("give both start and end, or neither")
         if self.start is not None and self.end is not None and not 0 <= self.start < self.end:
@@ -43,5 +46,5 @@ class SpanAnnotation:
 
     @property
     def length(self) -> int:
-        """How many tokens are marked; 0 without a span."""
+        """Number of marked tokens; 0 without a span."""
         return 0 if self.start is None or self.end is None else self.end - self.start

@@ -1,16 +1,17 @@
-"""Work for several annotators: even shares, and a sample that all of them do."""
+"""Dealing gold links out to several annotators: even shares, and a sample that all of them get."""
 
 from collections.abc import Sequence
 from hashlib import sha256
 
 from allusion_es.core.errors import UsageError
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 
 _LONGEST_NAME = 64
+"""Characters; with `.jsonl` such a name is a file name on every file system."""
 
 
 def check_annotator(name: str) -> str:
-    """The name, if it can name an annotator and a file.
+    """Return the name if it can name an annotator and a file.
 
     Raises:
         UsageError: It is empty, too long, or has characters other than letters, digits, blanks,
@@ -70,13 +71,18 @@ def split(
             f"an overlap of {overlap} links cannot be taken from {len(links)}; choose from 0 to "
             f"{len(links)}"
         )
-    order = sorted(range(len(links)), key=lambda place: _lot(links[place], seed))
+    order = sorted(range(len(links)), key=lambda place: _sort_key(links[place], seed))
     shared, rest = order[:overlap], order[overlap:]
+    # Every n-th link of a random order is a random share, and sizes differ by one at most.
     return {
         name: [links[place] for place in sorted(shared + rest[number :: len(names)])]
         for number, name in enumerate(names)
     }
 
 
-def _lot(link: GoldLink, seed: int) -> bytes:
+def _sort_key(link: GoldLink, seed: int) -> bytes:
+    """A number that puts links in a random order.
+
+    A hash of the link, since `random` may draw otherwise in another version of Python.
+    """
     return sha256(f"{seed} {link.query.query_id}".encode()).digest()

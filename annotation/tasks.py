@@ -1,15 +1,20 @@
-"""What annotators are shown: a passage as words, the anchor among them, the verses beside it."""
+"""Instances: a gold link as annotators see it, with its passage cut into words.
+
+A passage around an anchor is shown beside the verses that it may allude to; the annotator marks the
+words that allude.
+"""
 
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from allusion_es.core.errors import InputError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.segmentation import anchor_words, has_anchor
-from allusion_es.language.tokenise import printed_words
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.paper.windows import anchor_words, has_anchor
+from allusion_es.language.latin.tokenise import printed_words
 
 _CLOSING = frozenset(".,;:!?")
+"""Marks that stand at the end of a word without a blank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,7 @@ class Instance:
         passage: The link's `before`, `text` and `after`, with one blank between them, but none
             before a stop or comma.
         words: Start and end (exclusive) of each word, in characters of `passage`. Annotations
-            count these words: those of `language.tokenise.printed_words`, in which enclitics
+            count these words: those of `language.latin.tokenise.printed_words`, in which enclitics
             stay on, and no dictionary has a say.
         anchor: Place of the anchor's first word in `words`, and the place after its last.
         has_anchor: Whether the link names the anchor; else the middle word stands in for it.
@@ -43,7 +48,9 @@ class Instance:
         return self.passage[self.words[start][0] : self.words[end - 1][1]]
 
     def pieces(self) -> list[str]:
-        """The passage in pieces: what precedes word 0, word 0, what follows it, word 1, and on.
+        """The passage cut at its words: every second piece, from the second on, is a word.
+
+        The others, such as punctuation and blanks, stand between the words and may be empty.
 
         Example:
             >>> from allusion_es.retrieval.types import Query
@@ -55,7 +62,7 @@ class Instance:
 
 
 def instance_of(link: GoldLink, source: str = "") -> Instance:
-    """The instance that a gold link makes.
+    """Make an instance of a gold link.
 
     The anchor is looked for in the link's `text`, whatever its spelling (u or v, i or j, case);
     its first occurrence counts. Without an anchor, the middle word of `text` is taken, the
@@ -91,17 +98,18 @@ def instance_of(link: GoldLink, source: str = "") -> Instance:
     blank = "" if after[:1] in _CLOSING else " "
     passage = f"{before} {text}{blank}{after}".strip()
     words = tuple((word.start, word.end) for word in printed_words(passage))
+    # The words of `text` follow those of `before`: no word crosses the blank between the two.
     shift = len(printed_words(before))
     return Instance(link, passage, words, (shift + first, shift + last + 1), has_anchor(link))
 
 
 def instances_of(links: Iterable[GoldLink], source: str = "") -> list[Instance]:
-    """The instances that gold links make, in their order; see `instance_of`."""
+    """Make an instance of each gold link with `instance_of`, in their order."""
     return [instance_of(link, source) for link in links]
 
 
 def annotated_link(instance: Instance, start: int, end: int) -> GoldLink:
-    """The gold link with the marked words as its text.
+    """The instance's gold link with the marked words as its text.
 
     The words before and after the span stay as context. The anchor stays; where the link had
     none, the word that stood in for it becomes the anchor.

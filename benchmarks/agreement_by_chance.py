@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from allusion_es.annotation.agreement import measure_agreement
+from allusion_es.annotation.agreement.measures import measure_agreement
 from allusion_es.annotation.spans import SpanAnnotation
 
 INSTANCES, ANNOTATORS, TOKENS, ANCHOR = 5000, 3, 45, 22

@@ -16,13 +16,18 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
+from allusion_es.core.arrays import Floats
+from allusion_es.local.library import Library
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.wmd import WordMoversDistance
 from allusion_es.retrieval.generators import load_generator
-from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Floats, Query, Within
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Query,
+    SearchFilter,
+)
 
 Example = tuple[Floats, Floats, Floats]
 """Tesserae scores, WMD scores, and which candidates are relevant."""
@@ -37,7 +42,7 @@ def examples(paths: list[Path]) -> list[Example]:
     for line in (line for path in paths for line in path.read_text().splitlines()):
         link = json.loads(line)
         query = AnalysedQuery(Query(link["text"]), analyser.analyse(link["text"]))
-        ranking = generator.rank([query], index, "lemma", 500, Within())[0]
+        ranking = generator.rank([query], index, "lemma", 500, SearchFilter())[0]
         relevant = np.isin(ranking.ids, link["relevant"]).astype(np.float64)
         if relevant.any():
             candidates = Candidates(ranking, "lemma", index.texts("lemma", ranking.ids))

@@ -27,21 +27,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.files import write_lines
 from allusion_es.corpora.source import read_source
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.language.analysis import Analysis
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.local.library import Library
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.library import Library
 from allusion_es.retrieval.pipeline import index_analyser
-from allusion_es.retrieval.types import Floats, Within
-from allusion_es.scanning.blocks import cut
+from allusion_es.retrieval.types import (
+    SearchFilter,
+)
 from allusion_es.scanning.choosing import choose
 from allusion_es.scanning.features import NAMES
 from allusion_es.scanning.measured import measured_on
 from allusion_es.scanning.model import FORMAT, MODELS, Calibration
 from allusion_es.scanning.reading import Reading, read
+from allusion_es.scanning.scanner import cut
 
 FOLDS = 5
 PENALTY = 1.0
@@ -69,7 +72,7 @@ class Piece:
 
     def labels(self) -> NDArray[np.int64]:
         """For each segment 1 if it is right, 0 if wrong, -1 if nobody knows."""
-        texts, segments = self.reading.texts, self.reading.found.segments
+        texts, segments = self.reading.texts, self.reading.segments
         labels = np.full(len(segments), -1)
         for number in range(len(segments)):
             if not self.judged(int(segments.firsts[number]), int(segments.lasts[number])):
@@ -132,7 +135,7 @@ def plain_pieces(
 
 def reading(index: CandidateIndex, analysis: Analysis, mode: str) -> Reading:
     citations = index.citations if mode == "default" else None
-    return read(index, analysis, Within(), citations, fast=mode == "fast")
+    return read(index, analysis, SearchFilter(), citations, fast=mode == "fast")
 
 
 def fit(values: Floats, labels: NDArray[np.int64]) -> Calibration:

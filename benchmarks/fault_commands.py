@@ -19,15 +19,14 @@ from serve_fixtures import Serving
 
 from allusion_es.cli.main import run
 from allusion_es.cli.options import ServerOptions
-from allusion_es.cli.serve import _Place
+from allusion_es.cli.serve import _IndexSource
 from allusion_es.core.errors import (
     IndexDamagedError,
     ServerRefusedError,
     ServerUnavailableError,
 )
-from allusion_es.es import bounded, bulk, connection
-from allusion_es.serve.app import Served
-from allusion_es.serve.work import scan_text
+from allusion_es.es import bulk, connection
+from allusion_es.serve.app import application
 
 WHENS = ("first", "n-th", "every")
 """Which of a command's requests are broken."""
@@ -196,9 +195,8 @@ class Bench:
 
     def _served(self) -> Outcome:
         if self._serving is None:
-            place = _Place(ServerOptions(self.proxy.url, timeout=TIMEOUT))
-            served = Served(place, NAME, self.folder, scan_text, _TOKEN)
-            self._serving = Serving(served)
+            place = _IndexSource(ServerOptions(self.proxy.url, timeout=TIMEOUT))
+            self._serving = Serving(application(place, NAME, self.folder, _TOKEN))
             self._serving.start()
         start = time.perf_counter()
         reply = self._serving.post("api/query", {"text": "gustate et videte"})
@@ -269,7 +267,7 @@ def impatient() -> Iterator[None]:
     with (
         patch.object(connection, "_RETRY_SECONDS", (0.01, 0.02)),
         patch.object(bulk, "_RETRY_SECONDS", (0.01, 0.02)),
-        patch.object(bounded, "LARGEST_ANSWER", 2**22),
+        patch.object(connection, "LARGEST_ANSWER", 2**22),
     ):
         yield
 

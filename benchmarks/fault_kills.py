@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fault_commands import Tried
+from processes import program, start
 
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
-from allusion_es.corpora.vulgate import read_vulgate
+from allusion_es.corpora.bible.vulgate import read_vulgate
 from allusion_es.es.catalogue import find_all, is_current
 from allusion_es.es.connection import Server
 
@@ -77,8 +77,6 @@ class Place:
             before: What the shell does first, such as `ulimit -n 20`.
             data: Another data folder.
         """
-        command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
-        assert command
         server = ["--es", self.url] if self.url else []
         environment = {
             **os.environ,
@@ -86,8 +84,8 @@ class Place:
             "TMPDIR": str(self.folder / "tmp"),
         }
         shell = ["bash", "-c", f'{before}\nexec "$0" "$@"'] if before else []
-        return subprocess.Popen(
-            [*shell, command, *arguments, *server],
+        return start(
+            [*shell, program(), *arguments, *server],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -140,9 +138,9 @@ class Place:
         if self.url:
             with Server.connect(self.url) as server:
                 found += [
-                    each.proper
+                    each.concrete
                     for each in find_all(server, _NAME)
-                    if not is_current(each) and not each.proper.endswith("-terms")
+                    if not is_current(each) and not each.concrete.endswith("-terms")
                 ]
         return found
 

@@ -15,14 +15,13 @@ from fuzz_saved import little_index
 from allusion_es.cli.output import answer_trec
 from allusion_es.core import plugins as core_plugins
 from allusion_es.core.errors import InputError
-from allusion_es.core.parameters import parameters_of
-from allusion_es.core.plugins import load_plugin, plugins
-from allusion_es.reports.answer_lines import answer_json, answer_tsv
-from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of
+from allusion_es.core.plugins import load_plugin, parameters_of, plugins
+from allusion_es.reports.answers import answer_json, answer_tsv
 from allusion_es.retrieval.generators import GROUP as GENERATORS
-from allusion_es.retrieval.pipeline import Answer, Retriever
+from allusion_es.retrieval.options import FIELD_CHOICES, generators_of
+from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever
 from allusion_es.retrieval.reranking import GROUP
-from allusion_es.serve.asked import query_asked, scan_asked
+from allusion_es.serve.requests import read_query_request, read_scan_request
 from allusion_es.web.guard import RefusedError
 
 _QUERY = {
@@ -64,21 +63,23 @@ def query_reader() -> Reader:
         try:
             record = dict(json.loads(path.read_bytes()).items())
             if record.get("threshold"):
-                scan_asked(record, "little")
+                read_scan_request(record, "little")
                 return
-            asked = query_asked(record, "little")
+            asked = read_query_request(record, "little")
         except (RefusedError, ValueError, AttributeError, RecursionError) as error:
             raise InputError(str(error)) from error  # `web.guard` refuses what is no JSON object
         retriever = Retriever(
             index,
-            generators=generators_of(asked.first_stage),
-            fields=FIELD_CHOICES[asked.field],
-            candidates=asked.candidates,
-            reranker=None if asked.rerank == "none" else asked.rerank,
-            top=asked.top,
-            within=asked.where.within,
-            explain=True,
-            settings=asked.settings,
+            QueryOptions(
+                generators=generators_of(asked.first_stage),
+                fields=FIELD_CHOICES[asked.field],
+                candidates=asked.candidates,
+                reranker=None if asked.rerank == "none" else asked.rerank,
+                top=asked.top,
+                search_filter=asked.search_filter,
+                explain=True,
+                settings=asked.settings,
+            ),
         )
         for answer in retriever.answers(asked.queries):
             if answer.failure is not None:

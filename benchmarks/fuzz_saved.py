@@ -22,32 +22,35 @@ from fuzz_reader import Files, Reader, finite, printable
 from allusion_es.annotation.marks import Mark
 from allusion_es.annotation.store import Store, spans
 from allusion_es.annotation.tasks import instance_of
-from allusion_es.cli.evaluation import Choices
-from allusion_es.cli.evaluation_manifest import plain, restored
+from allusion_es.cli.evaluate.manifest import plain, restored
+from allusion_es.cli.evaluate.run import EvaluateOptions
 from allusion_es.cli.options import ServerOptions
 from allusion_es.core.arrays import ArrayFile
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.packages import DataFile, _unpack
 from allusion_es.corpora.passage import Passage
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.gold.openbible import openbible_links
 from allusion_es.evaluation.manifest import Manifest, read_manifest, write_manifest
-from allusion_es.evaluation.openbible import openbible_links
 from allusion_es.evaluation.runs import found_in, load_run, save_run
-from allusion_es.language.analysis import Analyser, AnalysisSettings
-from allusion_es.language.citation_file import CitationTable, save_citation_vectors
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import CitingWords, save_citing_words
-from allusion_es.language.dictionary import SavedDictionary, save_dictionary
-from allusion_es.language.translations import Translations, save_translations
-from allusion_es.language.vector_files import read_vectors, save_vectors
-from allusion_es.language.word_parts import all_grams, lemma_key, token_key
+from allusion_es.language.citations.citing_words import CitingWords, save_citing_words
+from allusion_es.language.citations.translations import Translations, save_translations
+from allusion_es.language.citations.vectors import (
+    CitationTable,
+    CitationVectors,
+    save_citation_vectors,
+)
+from allusion_es.language.citations.word_parts import all_grams, lemma_key, token_key
+from allusion_es.language.latin.analysis import Analyser, AnalysisSettings
+from allusion_es.language.latin.lemmatise import SavedDictionary, save_dictionary
+from allusion_es.language.vectors.files import read_vectors, save_vectors
 from allusion_es.language.wordnet import load_wordnet
-from allusion_es.learning.checkpoint import Checkpoint
+from allusion_es.learning.train import Checkpoint
+from allusion_es.local.build import build_local
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import CandidateIndex, IndexSettings
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.local_build import build_local
-from allusion_es.retrieval.types import FIELDS, Query, Ranking, SearchRequest, Within
+from allusion_es.retrieval.types import FIELDS, Query, Ranking, SearchFilter, SearchRequest
 from allusion_es.scanning.journal import Journal
 
 VERSES = {
@@ -132,10 +135,10 @@ def ask(index: CandidateIndex, vector: Any) -> None:  # noqa: ANN401 - an array
     lemmas = {"deus": 1, "dominus": 2, "gusto": 1}
     requests = [SearchRequest("bm25", field, size=10, words=lemmas) for field in FIELDS]
     requests.append(SearchRequest("tfidf", "lemma", size=10, words=lemmas))
-    if "ngrams" in index.parts:
+    if "ngrams" in index.capabilities:
         grams = dict.fromkeys(all_grams("gustate"), 1)
         requests.append(SearchRequest("ngrams", "token", size=10, words=grams))
-    if "expansion" in index.parts:
+    if "expansion" in index.capabilities:
         requests.append(SearchRequest("expansion", "lemma", size=10, words=lemmas))
     if index.vectors is not None:
         finite(index.vectors.vectors(_WORDS))
@@ -143,8 +146,10 @@ def ask(index: CandidateIndex, vector: Any) -> None:  # noqa: ANN401 - an array
         requests += [SearchRequest("knn", field, size=10, vector=mean) for field in FIELDS]
     if index.citations is not None:
         requests.append(SearchRequest("citations", "lemma", size=10, vector=vector))
-    within = Within(works=frozenset({"W"}))
-    requests.append(SearchRequest("bm25", "lemma", size=2, words=lemmas, within=within))
+    search_filter = SearchFilter(works=frozenset({"W"}))
+    requests.append(
+        SearchRequest("bm25", "lemma", size=2, words=lemmas, search_filter=search_filter)
+    )
     for ranking in index.search(requests):
         finite(ranking.scores)
         printable(*ranking.ids)
@@ -290,7 +295,7 @@ def _openbible() -> Reader:
 
 
 def _save_manifest(path: Path) -> None:
-    choices = Choices(**_CHOICES, server=ServerOptions(None))
+    choices = EvaluateOptions(**_CHOICES, server=ServerOptions(None))
     options = {name: plain(getattr(choices, name)) for name in _CHOICES}
     runs = {"bm25 lemma": "0" * 64}
     write_manifest(path, Manifest(options, {"a": "0"}, {"kind": "x"}, {"numpy": "2"}, runs, "0"))

@@ -16,20 +16,19 @@ from fuzz_saved import ask, little_index
 
 from allusion_es.es import connection
 from allusion_es.es.address import find_address
-from allusion_es.es.bounded import StrictJson
-from allusion_es.es.candidates import ALIAS, KEY, RunSummary, list_runs
-from allusion_es.es.catalogue import alias_of, list_indices, terms_of
-from allusion_es.es.connection import Server
+from allusion_es.es.catalogue import alias_of, list_indexes, terms_of
+from allusion_es.es.connection import Server, StrictJson
 from allusion_es.es.documents import pack_words
 from allusion_es.es.index import open_index
-from allusion_es.es.meta import PASSAGE_FIELDS, Extent, Meta
+from allusion_es.es.kibana.pushed_runs import ALIAS, RunSummary, list_runs
+from allusion_es.es.meta import KEY, PASSAGE_FIELDS, Extent, Meta
 from allusion_es.es.partial import Partial
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.types import FIELDS
 
 _NAME = "little"
-_PROPER = f"{alias_of(_NAME)}-20260131120000-1a2b3c4d"
+_CONCRETE = f"{alias_of(_NAME)}-20260131120000-1a2b3c4d"
 _RUN = f"{ALIAS}-20260131120000-1a2b3c4d"
 _HEADERS = {"x-elastic-product": "Elasticsearch", "content-type": "application/json"}
 _SHARDS = {"total": 3, "successful": 3, "skipped": 0, "failed": 0}
@@ -59,7 +58,7 @@ class TrueServer:
             buckets = [{"key": book, "doc_count": 1} for book in sorted(self._index.books())]
             return {"aggregations": {"books": {"buckets": buckets}}, "_shards": _SHARDS}
         if path.endswith("/_mget"):
-            known = self._term if terms_of(_PROPER) in path else self._passage
+            known = self._term if terms_of(_CONCRETE) in path else self._passage
             return {"docs": [{"_id": name, **known(name)} for name in lines[0]["ids"]]}
         if path.endswith("/_count"):
             return {"count": len(self._index), "_shards": _SHARDS}
@@ -67,16 +66,16 @@ class TrueServer:
             run = RunSummary("r", "2026-01-31T12:00:00.000Z", 1, 2, "bm25")
             return _described(_RUN, ALIAS, {KEY: asdict(run)}, creation_date="1769860800000")
         meta = self._meta().to_json()
-        return _described(_PROPER, alias_of(_NAME), meta, max_result_window="10000")
+        return _described(_CONCRETE, alias_of(_NAME), meta, max_result_window="10000")
 
     def _meta(self) -> Meta:
         index = self._index
         statistics = {field: index.statistics(field, ()) for field in FIELDS}
         extents = {field: Extent(s.passages, 3 * s.passages) for field, s in statistics.items()}
         settings = IndexSettings(index.settings.analysis, "little", citations="little")
-        more = index.parts - {"knn", "citations"}
+        more = index.capabilities - {"knn", "citations"}
         return Meta(
-            _NAME, settings, len(index), extents, terms_of(_PROPER), 4, "flat", 4, frozenset(more)
+            _NAME, settings, len(index), extents, terms_of(_CONCRETE), 4, "flat", 4, frozenset(more)
         )
 
     def _found(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -109,10 +108,10 @@ class TrueServer:
         return {"found": df > 0, "_source": {"df": df, "cf": cf, "max_tf": 1}}
 
 
-def _described(proper: str, alias: str, meta: dict[str, Any], **settings: str) -> dict[str, Any]:
+def _described(concrete: str, alias: str, meta: dict[str, Any], **settings: str) -> dict[str, Any]:
     """How a server describes an index."""
     mappings, aliases = {"_meta": meta}, {alias: dict[str, Any]()}
-    return {proper: {"aliases": aliases, "mappings": mappings, "settings": {"index": settings}}}
+    return {concrete: {"aliases": aliases, "mappings": mappings, "settings": {"index": settings}}}
 
 
 class Replay:
@@ -173,7 +172,7 @@ def server_reader() -> Reader:
 
     def read(transport: TrueServer | Replay, allowed: bool) -> None:
         server._client = SimpleNamespace(transport=transport)  # type: ignore[assignment]
-        for index in list_indices(server):
+        for index in list_indexes(server):
             finite(index.passages)
         for run in list_runs(server):
             finite(run.queries, run.documents)

@@ -10,19 +10,20 @@ import lxml.etree  # noqa: F401 - or the first page would open its files
 from fuzz_mutate import mutate_bytes, mutate_json_lines
 from fuzz_reader import Reader, finite, printable
 
-from allusion_es.annotation.span_files import read_spans
+from allusion_es.annotation.formats.files import read_spans
 from allusion_es.cli.queries import read_queries
-from allusion_es.corpora.references import format_references, is_verse_id, parse_references
-from allusion_es.corpora.source import SourceText, read_source
-from allusion_es.corpora.tables import Kind, read_passages
-from allusion_es.corpora.verse_table import VerseTable
-from allusion_es.corpora.vulgate import read_vulgate
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.evaluation.gold_ids import ReferenceReader, resolve_known
-from allusion_es.evaluation.gold_tei import gold_from_tei
+from allusion_es.corpora.bible.references import format_references, is_verse_id, parse_references
+from allusion_es.corpora.bible.verse_table import VerseTable
+from allusion_es.corpora.bible.vulgate import read_vulgate
+from allusion_es.corpora.passage_files import Kind, read_passages
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.ids import ReferenceReader, resolve_known
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.gold.tei import gold_from_tei
 from allusion_es.evaluation.trec import read_run, run_lines
-from allusion_es.rerankers.learned_model import read_model
+from allusion_es.rerankers.learned import read_model
 
 IDS = tuple(f"Ps.{chapter}.{verse}" for chapter in (1, 22, 115) for verse in range(1, 12))
 """Verses of the collection that gold links are held against."""
@@ -45,7 +46,7 @@ _TAGGED = (
 )
 _RUN = "q1 Q0 Ps.22.1 1 2.5 tag\nq1 Q0 Ps.1.1 2 0.5 tag\nq2 Q0 Ps.1.1 1 1e-3 tag\n"
 _REFERENCES = (
-    "Ps 22,1-3.5; I Reg. ii, 3sqq; Gen.1.1-Gen.2.3 Jud 5; Rom. 5, 12 - 6, 3 Ps 115,11ff Apc"
+    "Ps 22,1-3.5; I Reg. ii, 3sqq; Gen.1.1-Gen.2.3 Jud 5; Rom. 5, 12 - 6, 3 Ps 115,11ff"
 )
 _SPANS = (
     '{"instance": "b-1", "annotator": "anna", "start": 2, "end": 6, "doubt": true, "tokens": 9}\n'

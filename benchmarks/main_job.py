@@ -71,15 +71,15 @@ def warm(where: str, target: float, url: str | None = None) -> None:
     """Median time of a warm query with soft cosine over 500 candidates."""
     from allusion_es.es.connection import Server
     from allusion_es.es.index import open_index
+    from allusion_es.local.library import Library
     from allusion_es.retrieval.index import CandidateIndex
-    from allusion_es.retrieval.library import Library
-    from allusion_es.retrieval.pipeline import Retriever
+    from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
     library = Library()
     index: CandidateIndex = library.open()
     if url is not None:
         index = open_index(Server.connect(url), "vulgate", library.vectors)
-    retriever = Retriever(index, candidates=500, top=10)
+    retriever = Retriever(index, QueryOptions(candidates=500, top=10))
     texts = list(fragments(2 * QUERIES))
     times = []
     for number, text in enumerate(texts):
@@ -94,8 +94,8 @@ def warm(where: str, target: float, url: str | None = None) -> None:
 
 def fragments(count: int) -> Iterator[str]:
     """Clauses of verses, spread over the whole Vulgate, as queries."""
+    from allusion_es.corpora.bible.vulgate import read_vulgate
     from allusion_es.corpora.packages import VULGATE
-    from allusion_es.corpora.vulgate import read_vulgate
 
     verses = list(read_vulgate(VULGATE.path(data_dir())))
     for number in range(count):

@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+from allusion_es.core.arrays import Floats
+
 # Threads that wait for each other on a busy machine would blur the ratios.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -19,18 +21,23 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from all_pairs import rank_all
 from timing import median_ms, peak_mb, report
 
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.vectors import WordVectors
-from allusion_es.rerankers.all_pairs import rank_all
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import Library
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.wmd import WordMoversDistance
 from allusion_es.retrieval.generators import load_generator
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Floats, Query, Ranking, Within
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Query,
+    Ranking,
+    SearchFilter,
+)
 
 QUERY = "qui seminant in lacrimis in gaudio metent cum venerit dominus ad iudicium"
 
@@ -53,7 +60,7 @@ def best(index: LocalIndex, count: int) -> tuple[AnalysedQuery, Candidates]:
     settings = index.settings.analysis
     analysis = Analyser(settings.lemmatiser, settings.stop_words).analyse(QUERY)
     query = AnalysedQuery(Query(QUERY), analysis)
-    ranking = load_generator("bm25").rank([query], index, "lemma", count, Within())[0]
+    ranking = load_generator("bm25").rank([query], index, "lemma", count, SearchFilter())[0]
     return query, Candidates(ranking, "lemma", index.texts("lemma", ranking.ids))
 
 

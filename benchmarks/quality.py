@@ -26,13 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from ranker_data import GoldSet, Judged, gold_set, with_parts
 
-from allusion_es.evaluation.significance import paired_randomisation
-from allusion_es.learning.leaks import without_leaks
+from allusion_es.core.arrays import Floats
+from allusion_es.evaluation.statistics import paired_randomisation
 from allusion_es.learning.links import LearningCollection, read_collection
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
-from allusion_es.learning.validation import folds_by_work
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.types import Floats
+from allusion_es.learning.validation import folds_by_work, without_leaks
+from allusion_es.local.library import Library
 
 PENALTY = 0.003
 """Of squared weights; not tuned."""

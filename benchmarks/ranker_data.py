@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.cli.progress import progress
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.language.stopwords import STOP_WORDS
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.language.latin.analysis import STOP_WORDS
 from allusion_es.learning.links import KnownLink, LearningCollection, known_links
 from allusion_es.learning.ranker import Example
-from allusion_es.rerankers._features import FeatureMaker
+from allusion_es.local.index import LocalIndex
+from allusion_es.rerankers._shared.features import FeatureMaker
 from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.fusion import reciprocal_rank_fusion
 from allusion_es.retrieval.generators import load_generator
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import Ranking, Within
+from allusion_es.retrieval.types import Ranking, SearchFilter
 
 DEPTH = 1000
 """To this rank the recall of first stages is told."""
@@ -179,10 +179,10 @@ def _searched(
             yield link, found
 
 
-def _testament(links: Iterable[KnownLink]) -> Within:
+def _testament(links: Iterable[KnownLink]) -> SearchFilter:
     """The Old Testament where all queries are passages of the New, else everything."""
     inside = all(link.link.source_ids for link in links)
-    return Within(testaments=frozenset({"ot"})) if inside else Within()
+    return SearchFilter(testaments=frozenset({"ot"})) if inside else SearchFilter()
 
 
 def _best(ranking: Ranking, wanted: set[str]) -> float:

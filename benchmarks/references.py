@@ -14,7 +14,7 @@ from pathlib import Path
 from timing import report
 
 from allusion_es.core.errors import VerseError
-from allusion_es.corpora.references import parse_references
+from allusion_es.corpora.bible.references import parse_references
 
 TABLE = Path(__file__).parents[1] / "tests" / "references.tsv"
 REFUSED = "refused"

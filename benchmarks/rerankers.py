@@ -17,12 +17,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from timing import median_ms, report
 
 from allusion_es.core.plugins import plugins
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import Library
 from allusion_es.retrieval.generators import load_generator
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.reranking import GROUP, Candidates, Collection, load_reranker
-from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking, Within
+from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking, SearchFilter
 
 QUERIES = (
     "gustate et videte quoniam suavis est dominus",
@@ -40,7 +40,7 @@ def analysed(index: LocalIndex) -> list[AnalysedQuery]:
 
 def best(index: LocalIndex, query: AnalysedQuery, count: int) -> Candidates:
     """The best candidates by BM25 over lemmas."""
-    ranking = load_generator("bm25").rank([query], index, "lemma", count, Within())[0]
+    ranking = load_generator("bm25").rank([query], index, "lemma", count, SearchFilter())[0]
     return Candidates(ranking, "lemma", index.texts("lemma", ranking.ids))
 
 

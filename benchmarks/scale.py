@@ -46,9 +46,9 @@ from timing import report
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
 from allusion_es.es.connection import Server
 from allusion_es.es.index import open_index
+from allusion_es.local.library import Library
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 NAME = "scale"
 METHODS: dict[str, dict[str, Any]] = {
@@ -149,7 +149,7 @@ def peak() -> float:
 def ask_alone(url: str, method: str, texts: Sequence[str], queue: Answers) -> None:
     """Milliseconds of each query, the first with opening, and of processors; MB; what is found."""
     start = time.perf_counter()
-    retriever = Retriever(opened(url), **METHODS[method])
+    retriever = Retriever(opened(url), QueryOptions(**METHODS[method]))
     times, found = [], []
     for number, text in enumerate(texts):
         if number:
@@ -166,7 +166,7 @@ def ask_with_others(
     url: str, method: str, texts: Sequence[str], barrier: Barrier, queue: Answers
 ) -> None:
     """When all clients were ready, and when this one was done."""
-    retriever = Retriever(opened(url), **METHODS[method])
+    retriever = Retriever(opened(url), QueryOptions(**METHODS[method]))
     for text in texts[:WARM]:
         retriever.answer(text)
     barrier.wait()

@@ -28,12 +28,12 @@ from pathlib import Path
 
 from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.source import read_source
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.local.library import Library
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query
-from allusion_es.scanning.options import ScanOptions
+from allusion_es.scanning.model import ScanOptions
 from allusion_es.scanning.scanner import Scanner
 
 TOP = 50
@@ -174,7 +174,7 @@ def gold(links: Sequence[GoldLink]) -> None:
                 f"MRR {sum(ranks) / len(ranks):.4f}"
             )
     for reranker in (None, "soft-cosine"):
-        retriever = Retriever(index, reranker=reranker, top=TOP)
+        retriever = Retriever(index, QueryOptions(reranker=reranker, top=TOP))
         ranks = [
             rank([hit.id for hit in answer.hits], frozenset(link.relevant))
             for link, answer in zip(links, retriever.answers(map(Query, texts)), strict=True)

@@ -33,14 +33,15 @@ from elasticsearch_server import Cluster, running_cluster
 
 from allusion_es.core.errors import AllusionError
 from allusion_es.corpora.findings import json_line
-from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
-from allusion_es.reports.answer_lines import answer_json
-from allusion_es.retrieval.choices import generators_of
-from allusion_es.retrieval.library import BuildOptions, Library
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.local.library import BuildOptions, Library
+from allusion_es.reports.answers import answer_json
+from allusion_es.retrieval.options import generators_of
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query
 from allusion_es.scanning.scanner import Scanner
 
@@ -124,7 +125,9 @@ class Client:
         self.count.rounds += 1
 
     def _ask(self, index: ElasticsearchIndex, stage: str, reranker: str) -> None:
-        retriever = Retriever(index, generators=generators_of(stage), reranker=reranker)
+        retriever = Retriever(
+            index, QueryOptions(generators=generators_of(stage), reranker=reranker)
+        )
         for query in self._queries:
             with self._counting(f"{stage}, {reranker}"):
                 answer = answer_json(retriever.answer(query))

@@ -12,15 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Integers
 from allusion_es.core.files import data_dir
+from allusion_es.corpora.bible.vulgate import read_vulgate
 from allusion_es.corpora.packages import VULGATE
-from allusion_es.corpora.vulgate import read_vulgate
 
 _FREE = 0.05
 _NEW = 0.01
 _TOGETHER = 10_000
-
-Integers = NDArray[np.int64]
 
 
 class Followers:

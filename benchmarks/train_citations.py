@@ -29,22 +29,18 @@ from pathlib import Path
 from typing import Any
 
 from allusion_es.cli.progress import progress
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.language.citation_file import save_citation_vectors
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import SUFFIX, save_citing_words
-from allusion_es.language.translations import save_translations
-from allusion_es.learning.about import about
-from allusion_es.learning.count import count_citing_words
-from allusion_es.learning.leaks import without_leaks
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.citations.citing_words import SUFFIX, save_citing_words
+from allusion_es.language.citations.translations import save_translations
+from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
+from allusion_es.learning.learn import count_citing_words, facts_of, prune
 from allusion_es.learning.links import KnownLink, LearningCollection, known_links, read_collection
-from allusion_es.learning.prune import prune
-from allusion_es.learning.train import Training, train
-from allusion_es.learning.translate import learn_translations
-from allusion_es.learning.validation import Figures, ranks_by_group
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.models import TRANSLATIONS
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.learning.translation_model import learn_translations
+from allusion_es.learning.validation import Figures, ranks_by_group, without_leaks
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import Library
+from allusion_es.retrieval.citation_models import TRANSLATIONS
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.types import Query
 
@@ -95,13 +91,15 @@ def vectors_from(
     """Train vectors, write them, and give their name."""
     started = time.monotonic()
     whole = train(
-        learned, collection, books.vectors(), Training(seed=options.seed), progress=progress
+        learned, collection, books.vectors(), CitationTraining(seed=options.seed), progress=progress
     )
     seconds = time.monotonic() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     table = prune(whole, options.rows, learned, collection) if options.rows else whole
     print(f"{seconds:.0f} s, {peak:.0f} MB, {len(whole.keys)} rows, {len(table.keys)} kept")
-    facts = about(learned, collection, books.open().name, Training(seed=options.seed), more)
+    facts = facts_of(
+        learned, collection, books.open().name, CitationTraining(seed=options.seed), more
+    )
     name = save_citation_vectors(options.out, table, index_analyser(books.open()).settings, facts)
     print(f"{options.out}: {name}, {options.out.stat().st_size} bytes")
     return name

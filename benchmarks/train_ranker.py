@@ -22,11 +22,11 @@ from pathlib import Path
 from quality import PENALTY, thinned
 from ranker_data import gold_set
 
+from allusion_es.core.arrays import Floats
 from allusion_es.learning.links import read_collection
 from allusion_es.learning.ranker import feature_scales, learn_weights
-from allusion_es.rerankers.learned_model import write_model
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.types import Floats
+from allusion_es.local.library import Library
+from allusion_es.rerankers.learned import write_model
 
 
 def main() -> None:

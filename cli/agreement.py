@@ -12,11 +12,12 @@ import typer
 from allusion_es.cli.options import TableFormat
 
 if TYPE_CHECKING:
-    from allusion_es.annotation.agreement import Agreement
-    from allusion_es.annotation.coefficients import Coefficients
+    from allusion_es.annotation.agreement.measures import Agreement, Coefficients
     from allusion_es.annotation.spans import SpanAnnotation
 
 _BINS = 10
+"""Bars of the histogram of overlaps, each a tenth wide."""
+
 _SHOWN = {
     "observed_overlap": "overlap",
     "expected_overlap": "expected",
@@ -24,7 +25,7 @@ _SHOWN = {
     "perfect_share": "perfect",
     "alpha": "alpha",
 }
-"""The coefficients that tables and intervals show, and what a table calls them."""
+"""The coefficients that tables and intervals show, and their names in a table."""
 
 
 def agreement(
@@ -56,21 +57,21 @@ def agreement(
     ] = None,
 ) -> None:
     """Measure how far annotators agree on spans: overlap, kappa, Krippendorff's alpha."""
-    from allusion_es.annotation.agreement import measure_agreement
-    from allusion_es.annotation.span_files import LeftOut, read_spans
+    from allusion_es.annotation.agreement.measures import measure_agreement
+    from allusion_es.annotation.formats.files import SkippedFile, read_spans
 
-    left_out: list[LeftOut] = []
-    annotations = read_spans(files, layer, left_out)
-    for each in left_out:
-        whose = f" ({each.name})" if each.name else ""
-        print(f"{each.where}: left out{whose}: {each.why}", file=sys.stderr)
+    skipped: list[SkippedFile] = []
+    annotations = read_spans(files, layer, skipped)
+    for each in skipped:
+        annotator = f" ({each.name})" if each.name else ""
+        print(f"{each.where}: left out{annotator}: {each.why}", file=sys.stderr)
     found = measure_agreement(annotations, keep_doubts=keep_doubts, resamples=resamples, seed=seed)
     if svg is not None:
         _write_svg(svg, found)
     if format is TableFormat.json:
         settings = {"keep_doubts": keep_doubts, "resamples": resamples, "seed": seed}
         record = _record(found, annotations) | settings
-        record["no_annotators"] = [asdict(each) for each in left_out]
+        record["no_annotators"] = [asdict(each) for each in skipped]
         print(json.dumps(record, ensure_ascii=False, indent=2, allow_nan=False))
     elif format is TableFormat.tsv:
         from allusion_es.cli.output import print_rows
@@ -81,7 +82,7 @@ def agreement(
 
 
 def _groups(found: "Agreement") -> "list[tuple[str, str, Coefficients]]":
-    """All pairs, then those of each two annotators, then those of each kind of link."""
+    """Group, name and coefficients: of all pairs, each two annotators, each kind of link."""
     return [
         ("all", "", found.total),
         *(("pair", " / ".join(names), each) for names, each in found.by_pair.items()),
@@ -104,8 +105,8 @@ def _rows(found: "Agreement") -> list[dict[str, Any]]:
 
 
 def _record(found: "Agreement", annotations: "Sequence[SpanAnnotation]") -> dict[str, Any]:
-    """All that was found, for JSON."""
-    from allusion_es.annotation.coefficients import CONFIDENCE
+    """The whole result, for JSON."""
+    from allusion_es.annotation.agreement.measures import CONFIDENCE
 
     counts = asdict(found.counts)
     overlaps, shares = found.cumulative()
@@ -132,12 +133,12 @@ def _record(found: "Agreement", annotations: "Sequence[SpanAnnotation]") -> dict
 
 
 def _by_annotator(annotations: "Sequence[SpanAnnotation]") -> list[dict[str, Any]]:
-    """How much each annotator did, and how long their spans are."""
+    """Number of annotations, spans and doubts of each annotator, and their mean length."""
     rows: list[dict[str, Any]] = []
-    work: dict[str, list[SpanAnnotation]] = {}
+    by_name: dict[str, list[SpanAnnotation]] = {}
     for annotation in annotations:
-        work.setdefault(annotation.annotator, []).append(annotation)
-    for name, own in sorted(work.items()):
+        by_name.setdefault(annotation.annotator, []).append(annotation)
+    for name, own in sorted(by_name.items()):
         lengths = [row.length for row in own if row.length]
         rows.append(
             {
@@ -153,7 +154,7 @@ def _by_annotator(annotations: "Sequence[SpanAnnotation]") -> list[dict[str, Any
 
 def _print_tables(found: "Agreement") -> None:
     from allusion_es.cli.output import print_rows
-    from allusion_es.reports.bars import bars
+    from allusion_es.reports.figures import bars
 
     rows = []
     for group, name, each in _groups(found):
@@ -173,15 +174,16 @@ def _print_tables(found: "Agreement") -> None:
     print("\n".join(bars(starts, histogram, [str(count) for count in histogram])))
     overlaps, shares = found.cumulative()
     places = [place / _BINS for place in range(_BINS + 1)]
+    # 1e-12, since an overlap of three tenths is not exactly the float 0.3.
     below = [float(max(shares[overlaps <= place + 1e-12], default=0.0)) for place in places]
     print("\nShare of pairs with at most that overlap")
-    told = [f"{share:.1%}" for share in below]
-    print("\n".join(bars([f"{place:.1f}" for place in places], below, told)))
+    percentages = [f"{share:.1%}" for share in below]
+    print("\n".join(bars([f"{place:.1f}" for place in places], below, percentages)))
     print("\n" + _summary(found))
 
 
 def _summary(found: "Agreement") -> str:
-    """What was compared and what was not, in a line or two."""
+    """How much was compared and how much was not, in a line or two."""
     counts = found.counts
     lines = [
         f"{counts.annotations} annotations of {counts.instances} instances by "

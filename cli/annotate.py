@@ -1,38 +1,146 @@
-"""`allusion-es annotate`: the annotation page."""
+"""`allusion-es annotate`: the annotation page, and its two companions.
+
+`annotate split` deals gold links out before the page is used, `annotate export` makes gold links of
+the annotations afterwards. `annotate LINKS` without the name of a command opens the page.
+"""
 
 import contextlib
 import sys
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
-from allusion_es.cli.annotate_files import STORE, StorePath, export, split
 from allusion_es.cli.options import (
     Name,
     ServerOptions,
+    TableFormat,
     library,
     open_candidate_index,
     takes_server,
 )
 from allusion_es.cli.web import check_extra
-from allusion_es.core.errors import InputError
+from allusion_es.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from allusion_es.annotation.app import Work
+    from allusion_es.annotation.app import Assignment
     from allusion_es.annotation.store import Store
+
+STORE = Path("spans.sqlite")
+"""The default store, in the current folder."""
+
+StorePath = Annotated[
+    Path, typer.Option("--store", metavar="FILE", help="The store of annotations.")
+]
+
+
+class ExportFormat(StrEnum):
+    """The content of an export: gold links, or every annotation."""
+
+    jsonl = "jsonl"
+    tsv = "tsv"
+
+
+def split(
+    links: Annotated[Path, typer.Argument(metavar="LINKS", help="Gold links.", show_default=False)],
+    annotators: Annotated[
+        str, typer.Option(metavar="A,B,C", help="Who annotates.", show_default=False)
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Where each one's file goes.", show_default=False
+        ),
+    ],
+    overlap: Annotated[
+        int, typer.Option(min=0, help="How many links all of them get, to measure agreement.")
+    ] = 60,
+    seed: Annotated[int, typer.Option(help="Same links and seed: same files.")] = 1,
+    format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
+) -> None:
+    """Deal links out to annotators: even shares, and a sample that all of them get."""
+    import io
+
+    from allusion_es.annotation.split import split as deal
+    from allusion_es.cli.output import print_rows
+    from allusion_es.core.files import writing
+    from allusion_es.evaluation.gold.files import read_gold, write_gold
+
+    names = [name.strip() for name in annotators.split(",")]
+    # All files are made in memory first, so that none is written if one is in the way.
+    contents: dict[Path, bytes] = {}
+    rows = []
+    for name, share in deal(read_gold(links), names, overlap, seed).items():
+        text = io.StringIO()
+        write_gold(text, share)
+        path = out / f"{name}.jsonl"
+        contents[path] = text.getvalue().encode()
+        rows.append({"annotator": name, "links": len(share), "shared": overlap, "file": str(path)})
+    for path, content in contents.items():
+        if path.exists() and path.read_bytes() != content:
+            raise UsageError(f"{path}: there already, with other links; choose another --out")
+    for path, content in contents.items():
+        with writing(path) as file:
+            file.write(content)
+    print_rows(rows, format)
+
+
+def export(
+    store: StorePath = STORE,
+    annotator: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--annotator",
+            "-a",
+            help="Only what this one says; may be repeated. By default, what all say.",
+            show_default=False,
+        ),
+    ] = None,
+    doubts: Annotated[
+        bool, typer.Option("--doubts", help="Count the spans of those who doubt, too.")
+    ] = False,
+    format: Annotated[
+        ExportFormat,
+        typer.Option(help="jsonl: gold links, one an instance; tsv: every annotation."),
+    ] = ExportFormat.jsonl,
+) -> None:
+    """Write gold links whose text is what annotators marked, for 'allusion-es evaluate'.
+
+    Where several marked an instance, the words that more than half of them marked are taken;
+    what one of them doubts is left out. With --format tsv: one row an instance and annotator,
+    for 'allusion-es agreement' and spreadsheets.
+    """
+    from allusion_es.annotation.export import annotation_rows, export_links
+    from allusion_es.annotation.store import Store
+    from allusion_es.cli.output import print_rows
+    from allusion_es.evaluation.gold.files import write_gold
+
+    opened = Store(store)
+    if format is ExportFormat.tsv:
+        print_rows(annotation_rows(opened, annotator or (), doubts=doubts), TableFormat.tsv)
+        return
+    done = export_links(opened, annotator or (), doubts=doubts)
+    write_gold(sys.stdout, done.links)
+    print(
+        f"{len(done.links)} links ({done.merged} of them where spans differ); left out: "
+        f"{done.doubted} in doubt, {done.unmarked} without a span",
+        file=sys.stderr,
+    )
+
 
 _PAGE = "page"
 _PORT = 8733
+"""Next to the search page's 8734, so that both can run."""
 
 
 class PageByDefault(typer.core.TyperGroup):
     """A group of commands in which `annotate LINKS …` means `annotate page LINKS …`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
-        """Put the name of the command in front where none is given."""
+        """Insert the command `page` where the first argument names no command."""
         args = args or ["--help"]
         if args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = [_PAGE, *args]
@@ -89,13 +197,13 @@ def page(
     from allusion_es.web.server import address_of, is_loopback, listen, serve
 
     index = open_candidate_index(name, server)
-    work = _work(links, annotator, index.ids())
-    everything = [instance for mine in work for instance in mine.instances]
-    ids = sorted({each for instance in everything for each in instance.link.relevant})
+    assignments = _assignments(links, annotator, index.ids())
+    instances = [instance for each in assignments for instance in each.instances]
+    ids = sorted({name for instance in instances for name in instance.link.relevant})
     verses = dict(zip(ids, index.passages(ids), strict=True))
     opened = Store(store, create_missing=True)
-    opened.add(everything)
-    _say_what_there_is(work, opened)
+    opened.add(instances)
+    _print_progress(assignments, opened)
     with listen(host, port) as listener:
         address = address_of(listener, host)
         if not is_loopback(listener):
@@ -104,48 +212,56 @@ def page(
                 "encrypted",
                 file=sys.stderr,
             )
-        tokens = {_token(mine, opened): mine for mine in work}
+        tokens = {_token(each, opened): each for each in assignments}
         page_app = application(opened, tokens, verses, [host])
         with contextlib.suppress(KeyboardInterrupt):
-            for token, mine in tokens.items():
-                print(f"{mine.annotator}\thttp://{address}/{token}/", flush=True)
+            for token, each in tokens.items():
+                print(f"{each.annotator}\thttp://{address}/{token}/", flush=True)
             serve(page_app, listener)
         print(f"stopped; all that was acknowledged is in {store}", file=sys.stderr)
 
 
-def _work(path: Path, annotators: Sequence[str], ids: Sequence[str]) -> "list[Work]":
-    """What each annotator has to do, with links to passages of a collection with these ids."""
-    from allusion_es.annotation.app import Work
+def _assignments(path: Path, annotators: Sequence[str], ids: Sequence[str]) -> "list[Assignment]":
+    """The instances of each annotator.
+
+    Args:
+        path: A file of gold links for all, or a folder with a file for each.
+        annotators: Their names.
+        ids: Ids of the passages of the collection, which the links' references are resolved to.
+    """
+    from allusion_es.annotation.app import Assignment
     from allusion_es.annotation.split import check_annotator
     from allusion_es.annotation.tasks import instances_of
-    from allusion_es.evaluation.gold_files import read_gold
-    from allusion_es.evaluation.gold_ids import resolve
+    from allusion_es.evaluation.gold.files import read_gold
+    from allusion_es.evaluation.gold.ids import resolve
 
-    work = []
+    assignments = []
     for name in dict.fromkeys(check_annotator(name) for name in annotators):
         file = path / f"{name}.jsonl" if path.is_dir() else path
         if path.is_dir() and not file.exists():
             raise InputError(f"{file}: missing; 'allusion-es annotate split' makes such files")
         links = resolve(read_gold(file), ids, source=str(file))
-        work.append(Work(name, tuple(instances_of(links, str(file)))))
-    return work
+        assignments.append(Assignment(name, tuple(instances_of(links, str(file)))))
+    return assignments
 
 
-def _token(mine: "Work", store: "Store") -> str:
+def _token(assignment: "Assignment", store: "Store") -> str:
     from allusion_es.web.server import read_secret, token_for
 
-    return token_for(mine.annotator, store.identifier, read_secret(library().folder))
+    return token_for(assignment.annotator, store.identifier, read_secret(library().folder))
 
 
-def _say_what_there_is(work: "Iterable[Work]", store: "Store") -> None:
-    for mine in work:
-        saved = store.saved(mine.annotator)
-        done = sum(each.id in saved for each in mine.instances)
-        print(f"{mine.annotator}: {len(mine.instances)} instances, {done} seen", file=sys.stderr)
-        without = sum(not each.has_anchor for each in mine.instances)
+def _print_progress(assignments: "Iterable[Assignment]", store: "Store") -> None:
+    """Print how many instances each annotator has, and how many of them are done."""
+    for assignment in assignments:
+        name, instances = assignment.annotator, assignment.instances
+        saved = store.saved(name)
+        done = sum(each.id in saved for each in instances)
+        print(f"{name}: {len(instances)} instances, {done} seen", file=sys.stderr)
+        without = sum(not each.has_anchor for each in instances)
         if without:
             print(
-                f"{mine.annotator}: {without} without an anchor; the middle word of their text "
+                f"{name}: {without} without an anchor; the middle word of their text "
                 "stands in for it",
                 file=sys.stderr,
             )

@@ -44,7 +44,7 @@ def compose_env(
         key=secrets.token_hex(32),
     )
     with writing(out) as file:
-        # Before anything stands in it, and kept when it gets its name.
+        # Before the passwords are in the file; `writing` renames it, which keeps its mode.
         os.chmod(file.name, 0o600)
         file.write(text.encode())
     print(f"{out}: new passwords; now run 'docker compose up --wait'", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`allusion-es doctor`: what is installed, what is there, what is wrong, what to do."""
+"""`allusion-es doctor`: check packages, data, indexes and the server, with advice on problems."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +26,7 @@ _PACKAGES = (
 )
 
 Row = dict[str, str]
+"""A line of the table: `what` was checked, its `state` (ok, wrong or missing), and a `detail`."""
 
 
 @takes_server
@@ -39,13 +40,14 @@ def doctor(
 
     rows = [*_versions(), *_data(), *_indexes()]
     if server.url is not None:
-        rows.append(_checked("server", lambda: _answering(server)))
+        rows.append(_checked("server", lambda: _server_detail(server)))
     print_rows(rows, format)
     if any(row["state"] == "wrong" for row in rows):
         raise typer.Exit(1)
 
 
 def _versions() -> Iterator[Row]:
+    """The versions of Python and of the packages that answers depend on."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -66,19 +68,18 @@ def _data() -> Iterator[Row]:
     yield {"what": "data folder", "state": "ok", "detail": str(folder)}
     for data in packages.DATA_FILES:
         if packages.fetched(data, folder):
-            yield _checked(data.file_name, lambda data=data: _verified(data))  # type: ignore[misc]
+            yield _checked(data.file_name, lambda data=data: _data_detail(data))  # type: ignore[misc]
         else:
             detail = "not fetched yet; 'allusion-es fetch' does it, or the first query"
             yield {"what": data.file_name, "state": "missing", "detail": detail}
 
 
 def _indexes() -> Iterator[Row]:
-    books = library()
-    for name in books.names():
-        yield _checked(f"index {name}", lambda name=name: _sound(name))  # type: ignore[misc]
+    for name in library().names():
+        yield _checked(f"index {name}", lambda name=name: _index_detail(name))  # type: ignore[misc]
 
 
-def _verified(data: object) -> str:
+def _data_detail(data: object) -> str:
     from allusion_es.core.files import data_dir
     from allusion_es.corpora.packages import DataFile, verify
 
@@ -87,24 +88,26 @@ def _verified(data: object) -> str:
     return f"{data.package}, hash verified"
 
 
-def _sound(name: str) -> str:
-    from allusion_es.retrieval.pipeline import Retriever
+def _index_detail(name: str) -> str:
+    from allusion_es.retrieval.pipeline import index_analyser
 
-    found = library().open(name)
-    found.check()
-    Retriever(found, reranker=None)  # complains where queries would be analysed in another way
-    return f"{len(found)} passages, checksums right"
+    index = library().open(name)
+    index.check()
+    # Raises an error if this program would analyse queries in another way than the index's texts.
+    index_analyser(index)
+    return f"{len(index)} passages, checksums right"
 
 
-def _answering(options: ServerOptions) -> str:
-    from allusion_es.es.catalogue import list_indices
+def _server_detail(options: ServerOptions) -> str:
+    from allusion_es.es.catalogue import list_indexes
 
     with options.connect() as server:
-        names = ", ".join(found.name for found in list_indices(server)) or "none yet"
+        names = ", ".join(index.name for index in list_indexes(server)) or "none yet"
         return f"Elasticsearch {server.version} at {server.url}; indexes: {names}"
 
 
 def _checked(what: str, check: Callable[[], str]) -> Row:
+    """A row with the result of a check: the detail that it returns, or the error that it raises."""
     try:
         return {"what": what, "state": "ok", "detail": check()}
     except AllusionError as error:

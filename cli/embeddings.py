@@ -1,4 +1,4 @@
-"""`allusion-es embeddings`: train word vectors, describe them, ask them for near words."""
+"""`allusion-es embeddings`: train word vectors, describe them, list near words."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from allusion_es.cli.index import Kind
+from allusion_es.cli.index import PassageFormat
 from allusion_es.cli.options import DataDir, Name, TableFormat, library
 from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
     from allusion_es.corpora.passage import Passage
-    from allusion_es.language.vectors import WordVectors
-    from allusion_es.retrieval.local import LocalIndex
+    from allusion_es.language.vectors.types import WordVectors
+    from allusion_es.local.index import LocalIndex
 
 app = typer.Typer(
     help="Train word vectors, describe them, find near words.",
@@ -24,17 +24,18 @@ app = typer.Typer(
 )
 
 _VERSES = 35_809
+"""Verses of the Vulgate, for the progress bar."""
 
 
-class Method(StrEnum):
-    """How vectors are trained."""
+class TrainingMethod(StrEnum):
+    """A method of training word vectors."""
 
     fasttext = "fasttext"
     word2vec = "word2vec"
 
 
-class Field(StrEnum):
-    """Which words of an index."""
+class WordField(StrEnum):
+    """A kind of words of an index."""
 
     token = "token"
     lemma = "lemma"
@@ -52,8 +53,9 @@ def train(
         ),
     ] = None,
     method: Annotated[
-        Method, typer.Option(help="fasttext also gives vectors to words that the texts lack.")
-    ] = Method.fasttext,
+        TrainingMethod,
+        typer.Option(help="fasttext also gives vectors to words that the texts lack."),
+    ] = TrainingMethod.fasttext,
     dimension: Annotated[int, typer.Option(help="Length of the vectors.")] = 100,
     window: Annotated[int, typer.Option(help="Words to each side that are context.")] = 5,
     epochs: Annotated[int, typer.Option(help="How often to go through the texts.")] = 10,
@@ -63,7 +65,7 @@ def train(
         bool, typer.Option("--lemmas/--tokens", help="Train on lemmas or on word forms.")
     ] = True,
     kind: Annotated[
-        Kind | None,
+        PassageFormat | None,
         typer.Option(
             help="How the texts are read; by the file's name by default.", show_default=False
         ),
@@ -77,9 +79,9 @@ def train(
     import logging
 
     from allusion_es.cli.progress import progress
-    from allusion_es.language.training import Training, train_vectors
+    from allusion_es.language.vectors.training import WordVectorTraining, train_vectors
 
-    training = Training(method.value, dimension, window, epochs, min_count, seed)
+    training = WordVectorTraining(method.value, dimension, window, epochs, min_count, seed)
     if out.is_dir() or any(path.resolve() == out.resolve() for path in paths or ()):
         raise UsageError(f"--out {out}: a folder or one of the texts; give another file")
     # gensim warns of small texts through logging, in words that are not ours.
@@ -91,19 +93,22 @@ def train(
     print(f"{out}: {words} words, {dimension} dimensions", file=sys.stderr)
 
 
-def _texts(paths: Iterable[Path], kind: Kind | None, lemmas: bool) -> Iterator[tuple[str, ...]]:
-    from allusion_es.language.analysis import Analyser
+def _texts(
+    paths: Iterable[Path], kind: PassageFormat | None, lemmas: bool
+) -> Iterator[tuple[str, ...]]:
+    """The lemmas or tokens of each passage of the files, or of the Vulgate if there are none."""
+    from allusion_es.language.latin.analysis import Analyser
     from allusion_es.retrieval.analysed import analyse_passages
 
     for analysed in analyse_passages(_passages(paths, kind), Analyser()):
         yield analysed.analysis.lemmas if lemmas else analysed.analysis.tokens
 
 
-def _passages(paths: Iterable[Path], kind: Kind | None) -> "Iterator[Passage]":
+def _passages(paths: Iterable[Path], kind: PassageFormat | None) -> "Iterator[Passage]":
     from allusion_es.cli.progress import progress
+    from allusion_es.corpora.bible.vulgate import read_vulgate
     from allusion_es.corpora.packages import VULGATE, fetch
-    from allusion_es.corpora.tables import read_passages
-    from allusion_es.corpora.vulgate import read_vulgate
+    from allusion_es.corpora.passage_files import read_passages
 
     if not paths:
         path = fetch(VULGATE, library().folder, progress)
@@ -123,7 +128,7 @@ def info(
 ) -> None:
     """Describe word vectors: format, words, dimension, what becomes of unknown words."""
     from allusion_es.cli.output import print_rows
-    from allusion_es.language.file_vectors import NgramVectors, TableVectors
+    from allusion_es.language.vectors.tables import NgramVectors, TableVectors
 
     vectors = open_vectors(source)
     facts: dict[str, Any] = {"name": vectors.name, "dimension": vectors.dimension}
@@ -151,15 +156,16 @@ def nearest(
         ),
     ] = None,
     name: Name = "vulgate",
-    field: Annotated[Field, typer.Option(help="Which words of the index.")] = Field.lemma,
+    field: Annotated[WordField, typer.Option(help="Which words of the index.")] = WordField.lemma,
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="How many words to show.")] = 10,
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
     data_dir: DataDir = None,
 ) -> None:
     """List the words of an index whose vectors are nearest to a word's, by cosine."""
     from allusion_es.cli.output import print_rows
-    from allusion_es.language.normalise import fold
+    from allusion_es.language.latin.fold import fold
 
+    # Vectors are of folded words: small letters, with u for v and i for j.
     form = fold(word)
     if not form:
         raise UsageError(f"{word!r} is no word; give one with letters")
@@ -173,7 +179,7 @@ def nearest(
 
 
 def _nearest(
-    form: str, source: "WordVectors", index: "LocalIndex", field: Field, top: int
+    form: str, source: "WordVectors", index: "LocalIndex", field: WordField, top: int
 ) -> Iterator[dict[str, Any]]:
     """The nearest words with their cosine and document frequency; ties in alphabetical order."""
     import numpy as np
@@ -198,6 +204,6 @@ def open_vectors(source: str) -> "WordVectors":
     Raises:
         InputError: It is neither, or cannot be read as word vectors.
     """
-    from allusion_es.language.load_vectors import load_vectors
+    from allusion_es.language.vectors.files import load_vectors
 
     return load_vectors(source, {"floret": library().vectors})

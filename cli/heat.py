@@ -9,7 +9,7 @@ from rich.text import Text
 from allusion_es.reports.heat import HeatedPair, HeatedWord, heat_of, level
 
 if TYPE_CHECKING:
-    from allusion_es.language.analysis import Analyser
+    from allusion_es.language.latin.analysis import Analyser
     from allusion_es.retrieval.pipeline import Answer
     from allusion_es.retrieval.types import Field, Hit
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allusion_es.corpora.passage import Passage
 
 
-class Kind(StrEnum):
+class PassageFormat(StrEnum):
     """How a file is read."""
 
     table = "table"
@@ -58,7 +58,7 @@ def index(
         ),
     ] = None,
     kind: Annotated[
-        Kind | None,
+        PassageFormat | None,
         typer.Option(
             help="table (columns id, text, …), lines (one passage a line), verses (reference, "
             "tab, text); by the file's name by default.",
@@ -115,8 +115,8 @@ def index(
 
     An index of the same name stays in use until the new one is complete.
     """
-    from allusion_es.retrieval.library import BuildOptions
-    from allusion_es.retrieval.names import check_name
+    from allusion_es.local.library import BuildOptions
+    from allusion_es.retrieval.index import check_name
 
     chosen = check_name(name or _name_of(path))
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
@@ -154,12 +154,12 @@ def _name_of(path: Path | None) -> str:
 
 
 def _passages(
-    path: Path | None, kind: Kind | None, work: str | None, columns: Mapping[str, str]
+    path: Path | None, kind: PassageFormat | None, work: str | None, columns: Mapping[str, str]
 ) -> "Iterable[Passage]":
     if path is None:
         return library().vulgate()
     from allusion_es.cli.progress import progress
-    from allusion_es.corpora.tables import read_passages
+    from allusion_es.corpora.passage_files import read_passages
 
     passages = read_passages(path, kind=kind.value if kind else None, work=work, columns=columns)
     return progress(passages, "Indexing")

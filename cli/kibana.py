@@ -1,4 +1,4 @@
-"""`allusion-es kibana`: data views, a saved search and a dashboard to look at candidates."""
+"""`allusion-es kibana`: export or install the data views and the dashboard of candidates."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ def export(
     """Write the saved objects, to be imported in Kibana 8.11 to 9.x by hand."""
     from allusion_es.core.errors import UsageError
     from allusion_es.core.files import writing
-    from allusion_es.es.kibana_objects import as_lines, saved_objects
+    from allusion_es.es.kibana.objects import as_lines, saved_objects
 
     if file != "-" and not file.endswith(".ndjson"):
         raise UsageError(f"{file}: Kibana imports only files whose names end in .ndjson")
@@ -84,8 +84,8 @@ def install(
 
     What was installed before is overwritten, so it can be done again at any time.
     """
-    from allusion_es.es.kibana import Kibana
-    from allusion_es.es.kibana_objects import saved_objects
+    from allusion_es.es.kibana.client import Kibana
+    from allusion_es.es.kibana.objects import saved_objects
 
     objects = saved_objects(name)
     server = Kibana(

@@ -17,11 +17,11 @@ from allusion_es.cli.options import (
 from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from allusion_es.evaluation.gold import GoldLink
-    from allusion_es.language.citation_vectors import CitationVectors
-    from allusion_es.learning.learn import Teacher
+    from allusion_es.evaluation.gold.link import GoldLink
+    from allusion_es.language.citations.vectors import CitationVectors
+    from allusion_es.learning.learn import CitationLearner
     from allusion_es.learning.links import KnownLink
-    from allusion_es.learning.validation import Result
+    from allusion_es.learning.validation import GroupFigures
     from allusion_es.retrieval.index import CandidateIndex
 
 
@@ -57,7 +57,7 @@ def learn(
             "--anew", help="Learn from these links alone, not on top of what the index knows."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same links and seed: same vectors.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same links and seed give the same vectors.")] = 1,
     epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
     name: Name = "vulgate",
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
@@ -85,9 +85,10 @@ def learn(
             server,
             yes=yes,
             folds=folds,
-            numbers=(seed, epochs),
+            seed=seed,
+            epochs=epochs,
             anew=anew,
-            to=format,
+            format=format,
         )
 
 
@@ -98,29 +99,32 @@ def _learn(
     *,
     yes: bool,
     folds: int,
-    numbers: tuple[int, int],
+    seed: int,
+    epochs: int,
     anew: bool,
-    to: TableFormat,
+    format: TableFormat,
 ) -> None:
+    """Read links, validate learning on them, print the figures, and install if told to."""
     from allusion_es.cli.output import print_rows
     from allusion_es.cli.progress import progress
-    from allusion_es.learning.about import figures
-    from allusion_es.learning.learn import Teacher
+    from allusion_es.learning.learn import CitationLearner
     from allusion_es.learning.links import check_enough, known_links, read_collection
-    from allusion_es.learning.train import Training
+    from allusion_es.learning.train import CitationTraining
+    from allusion_es.learning.validation import figure_rows
     from allusion_es.retrieval.pipeline import index_analyser
 
-    training = Training(seed=numbers[0], epochs=numbers[1])
-    gold = _read(files, index)
+    training = CitationTraining(seed=seed, epochs=epochs)
+    gold = _read_links(files, index)
     collection = read_collection(index)
     links, missing = known_links(gold, collection, index_analyser(index), progress)
     check_enough(links, missing, index.name)
+    # By default learning goes on from the vectors that the index has.
     start = None if anew else index.citations
-    teacher = Teacher(index, collection, index.vectors, training, start, progress)
-    results = teacher.validate(links, folds) if folds else []
-    rows = figures(results)
+    learner = CitationLearner(index, collection, index.vectors, training, start, progress)
+    results = learner.validate(links, folds) if folds else []
+    rows = figure_rows(results)
     if rows:
-        print_rows(rows, to, "On works not learned from (hundredths)")
+        print_rows(rows, format, "On works not learned from (hundredths)")
     if folds and not rows:
         print("nothing was tested: all links come from one work or text", file=sys.stderr)
     for line in _advice(results):
@@ -132,7 +136,7 @@ def _learn(
             file=sys.stderr,
         )
     if yes:
-        _install(teacher, links, rows, index, server)
+        _install(learner, links, rows, index, server)
     else:
         print(
             f"{len(links)} links; nothing was changed: --yes builds index {index.name!r} with "
@@ -141,10 +145,10 @@ def _learn(
         )
 
 
-def _read(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
-    """The links of all files, with ids of the index; says what is left out."""
-    from allusion_es.evaluation.gold_files import read_gold
-    from allusion_es.evaluation.gold_ids import resolve_known
+def _read_links(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
+    """The links of all files, with ids of the index; says on stderr what is left out."""
+    from allusion_es.evaluation.gold.files import read_gold
+    from allusion_es.evaluation.gold.ids import resolve_known
 
     ids = index.ids()
     links = []
@@ -161,8 +165,8 @@ def _read(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
     return links
 
 
-def _advice(results: "list[Result]") -> list[str]:
-    """Where learning helps and where it hurts, in words."""
+def _advice(results: "list[GroupFigures]") -> list[str]:
+    """Lines that say for each group of queries whether learning helps or hurts."""
     found = {(result.group, result.method): result.figures for result in results}
     lines = []
     for group in dict.fromkeys(result.group for result in results):
@@ -178,15 +182,17 @@ def _advice(results: "list[Result]") -> list[str]:
 
 
 def _install(
-    teacher: "Teacher",
+    learner: "CitationLearner",
     links: "list[KnownLink]",
     rows: list[dict[str, Any]],
     index: "CandidateIndex",
     server: ServerOptions,
 ) -> None:
+    """Train on all links, and build the index with the vectors."""
+    # What the index had before is kept by name, for --undo.
     more = {"figures": rows, "before": index.settings.citations}
-    vectors = teacher.install(links, library().models, more)
-    _give(index, server, vectors)
+    vectors = learner.install(links, library().models, more)
+    _rebuild(index, server, vectors)
     print(
         f"index {index.name!r} now has citation vectors {vectors.name}, learned from "
         f"{len(links)} links; 'allusion-es learn --undo --name {index.name}' takes them back",
@@ -194,16 +200,16 @@ def _install(
     )
 
 
-def _give(
+def _rebuild(
     index: "CandidateIndex", server: ServerOptions, vectors: "CitationVectors | None"
 ) -> None:
-    """Build the index again with other vectors, where it is."""
+    """Build the index again with other citation vectors, in this process or on its server."""
     if server.url is None:
         library().give_citations(index.name, vectors)
         return
     from allusion_es.cli.progress import progress
+    from allusion_es.es.build import give_citations
     from allusion_es.es.index import open_index
-    from allusion_es.es.rebuild import give_citations
 
     with server.connect() as connected:
         books = library()
@@ -212,11 +218,12 @@ def _give(
 
 
 def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
+    """Give the index back the vectors that its own were learned on top of."""
     vectors = index.citations
     if vectors is None or "before" not in vectors.about:
         raise UsageError(f"index {index.name!r} has learned nothing that could be taken back")
     before = str(vectors.about["before"])
-    _give(index, server, library().citations(before) if before else None)
+    _rebuild(index, server, library().citations(before) if before else None)
     now = f"citation vectors {before}" if before else "no citation vectors"
     print(
         f"index {index.name!r} has {now} again; {vectors.name} are kept in {vectors.path}",
@@ -225,8 +232,9 @@ def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
 
 
 def _info(index: "CandidateIndex", format: TableFormat) -> None:
+    """Print facts of the index's citation vectors, and how well they did when they were learned."""
     from allusion_es.cli.output import print_rows
-    from allusion_es.language.citing_words import citing_words_of
+    from allusion_es.language.citations.citing_words import citing_words_of
 
     vectors = index.citations
     if vectors is None:

@@ -1,4 +1,4 @@
-"""`allusion-es list`: the indexes and plug-ins that are there."""
+"""`allusion-es list`: list indexes and plug-ins."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -15,11 +15,11 @@ from allusion_es.cli.options import (
 from allusion_es.core.errors import AllusionError
 
 if TYPE_CHECKING:
-    from allusion_es.core.parameters import Parameter
+    from allusion_es.core.plugins import Parameter
 
 
 class What(StrEnum):
-    """What is listed."""
+    """Kinds of things that can be listed."""
 
     indexes = "indexes"
     generators = "generators"
@@ -51,23 +51,23 @@ def list_(
 
 
 def _local_indexes() -> Iterator[dict[str, Any]]:
-    books = library()
-    for name in books.names():
+    indexes = library()
+    for name in indexes.names():
         try:
-            detail = f"{len(books.open(name))} passages"
+            detail = f"{len(indexes.open(name))} passages"
         except AllusionError as error:
             detail = str(error)
         yield {"kind": "index", "name": name, "where": "in process", "detail": detail}
 
 
 def _server_indexes(server: ServerOptions) -> Iterator[dict[str, Any]]:
-    from allusion_es.es.catalogue import list_indices
+    from allusion_es.es.catalogue import list_indexes
 
     with server.connect() as connected:
-        indexes, where = list_indices(connected), connected.url
-    for found in indexes:
-        detail = found.problem or f"{found.passages} passages"
-        yield {"kind": "index", "name": found.name, "where": where, "detail": detail}
+        indexes, where = list_indexes(connected), connected.url
+    for index in indexes:
+        detail = index.problem or f"{index.passages} passages"
+        yield {"kind": "index", "name": index.name, "where": where, "detail": detail}
 
 
 def _plugins(kind: What) -> Iterator[dict[str, Any]]:
@@ -75,14 +75,16 @@ def _plugins(kind: What) -> Iterator[dict[str, Any]]:
 
     for name, entry in plugins(f"allusion_es.{kind}").items():
         package = entry.dist.name if entry.dist else "?"
-        known = ", ".join(f"{p.name}={p.default!r}" for p in _parameters(kind, name))
-        yield {"kind": kind.removesuffix("s"), "name": name, "where": package, "detail": known}
+        parameters = ", ".join(f"{p.name}={p.default!r}" for p in _parameters(kind, name))
+        yield {"kind": kind.removesuffix("s"), "name": name, "where": package, "detail": parameters}
 
 
 def _parameters(kind: What, name: str) -> "list[Parameter]":
-    """The parameters that can be set; a plug-in that cannot be loaded is told by `query`."""
-    from allusion_es.core.parameters import parameters_of
-    from allusion_es.core.plugins import load_plugin
+    """The parameters that can be set; none if the plug-in cannot be loaded.
+
+    A broken plug-in must not hide the others from the list; `query` tells what is wrong with it.
+    """
+    from allusion_es.core.plugins import load_plugin, parameters_of
 
     try:
         return parameters_of(load_plugin(f"allusion_es.{kind}", name))

@@ -19,7 +19,6 @@ from allusion_es.cli import (
     compose_env,
     doctor,
     embeddings,
-    evaluate,
     fetch,
     gold,
     index,
@@ -31,6 +30,7 @@ from allusion_es.cli import (
     scan,
     serve,
 )
+from allusion_es.cli.evaluate import command as evaluate
 from allusion_es.core.errors import AllusionError, StorageError, UsageError
 from allusion_es.core.processes import use_one_thread
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they stand for."""
+"""Options that several commands share, and the index or server that they name."""
 
 import inspect
 import os
@@ -15,8 +15,8 @@ from allusion_es.core.files import DATA_DIR_VARIABLE
 if TYPE_CHECKING:
     from allusion_es.es.connection import Server
     from allusion_es.es.partial import Partial
+    from allusion_es.local.library import Library
     from allusion_es.retrieval.index import CandidateIndex
-    from allusion_es.retrieval.library import Library
 
 
 def _use_data_dir(folder: Path | None) -> Path | None:
@@ -49,8 +49,16 @@ IdColumn = Annotated[
 ]
 
 
+class InputFormat(StrEnum):
+    """The layout of a file of queries."""
+
+    lines = "lines"
+    jsonl = "jsonl"
+    table = "table"
+
+
 def column_names(**names: str | None) -> dict[str, str]:
-    """What a table calls its columns, without those of which nothing was said.
+    """The names that options give to a table's columns, without the columns that keep theirs.
 
     Example:
         >>> column_names(text="content", id=None)
@@ -134,7 +142,7 @@ class TableFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerOptions:
-    """Where the server is and how to log in; without a URL, the index is in this process."""
+    """The URL of the server and the login; without a URL, the index is in this process."""
 
     url: str | None
     ca_certs: Path | None = None
@@ -211,7 +219,7 @@ def library(workers: int | None = None) -> "Library":
         workers: Processes that build them; one a processor by default.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.retrieval.library import Library
+    from allusion_es.local.library import Library
 
     return Library(progress=progress, workers=workers or os.cpu_count() or 1)
 

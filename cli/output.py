@@ -1,4 +1,4 @@
-"""How results are written: tables for people, JSON and TSV for programs, runs for TREC tools."""
+"""Output of results: tables for people, JSON and TSV for programs, runs for TREC tools."""
 
 import json
 import sys
@@ -6,26 +6,48 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
 from allusion_es.cli.options import TableFormat
-from allusion_es.core.texts import visible
-from allusion_es.reports.answer_lines import answer_json, answer_tsv, one_line
+from allusion_es.core.characters import visible
+from allusion_es.reports.answers import answer_json, answer_tsv, one_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
-    from allusion_es.language.analysis import Analyser
+    from allusion_es.language.latin.analysis import Analyser
     from allusion_es.retrieval.pipeline import Answer, Retriever
     from allusion_es.retrieval.types import Hit
 
+
+class SafeConsole(Console):
+    """A console that replaces control characters, since texts come from anywhere.
+
+    Escape sequences, which could move the cursor or change the terminal, and characters that
+    change the direction of writing, are shown as `\N{REPLACEMENT CHARACTER}`.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """The segments of a renderable, without control characters in their texts."""
+        for segment in super().render(renderable, options):
+            if segment.control is None:
+                yield Segment(visible(segment.text), segment.style)
+            else:
+                yield segment
+
+
 _PIPE_WIDTH = 120
+"""Characters of a line where there is no terminal to say its width."""
+
 _PARALLELS = 6
+"""Most parallels of a hit that are printed; the others are counted."""
 
 
 def console() -> "Console":
-    """Where tables go: as wide as the terminal, or 120 characters in a pipe."""
-    from allusion_es.cli.terminal import SafeConsole
-
+    """A console for stdout, as wide as the terminal, or 120 characters in a pipe."""
     plain = not sys.stdout.isatty()
     # Brackets in names of the user's are no markup.
     return SafeConsole(width=_PIPE_WIDTH if plain else None, highlight=False, markup=False)

@@ -1,4 +1,7 @@
-"""`--allow-partial`: answers from a part of an index, and what is said of them."""
+"""The option `--allow-partial`: answers although shards of an index are missing.
+
+Such answers are told apart from whole ones on stderr, in JSON and in reports.
+"""
 
 import sys
 from dataclasses import asdict
@@ -23,7 +26,11 @@ AllowPartial = Annotated[
 
 
 def partial_of(allowed: bool, server: ServerOptions) -> "Partial | None":
-    """What is told of missing shards where that is allowed.
+    """A record of missing shards if answers without them are allowed, else None.
+
+    Args:
+        allowed: The option's value.
+        server: The options of the server.
 
     Raises:
         UsageError: There is no server that could miss any.
@@ -38,12 +45,12 @@ def partial_of(allowed: bool, server: ServerOptions) -> "Partial | None":
 
 
 def missing(partial: "Partial | None") -> dict[str, Any] | None:
-    """What answers lack, for JSON; None while they are whole."""
+    """The worst shortfall of all answers so far, for JSON; None while all are whole."""
     return asdict(partial.worst) if partial and partial.worst else None
 
 
 def missing_note(partial: "Partial | None") -> str:
-    """What answers lack, for people; "" while they are whole."""
+    """A note on the worst shortfall of all answers so far; "" while all are whole."""
     lack = partial.worst if partial else None
     if lack is None:
         return ""
@@ -54,6 +61,6 @@ def missing_note(partial: "Partial | None") -> str:
 
 
 def tell_missing(partial: "Partial | None") -> None:
-    """Say on stderr what answers lack, if anything."""
+    """Print the note on missing shards to stderr, if there is one."""
     if note := missing_note(partial):
         print(f"partial: {note}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Reading queries: from the command line, lines, JSON lines (gold files too), or a table."""
+"""Queries from the command line, from lines, JSON lines (gold files too), or a table."""
 
 import json
 import re
@@ -8,27 +8,47 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from allusion_es.cli.query import InputFormat
+from msgspec import Struct
+
+from allusion_es.cli.options import InputFormat
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import decode, read_text
-from allusion_es.core.texts import half_character
+from allusion_es.core.records import checked, checked_id
 from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain, check_signature, kind_of, looks_like_json
-from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows
+from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows, split_lines
 from allusion_es.retrieval.types import Query
 
 MAX_CHARACTERS = 1_000_000
-"""A longer query is a mistake: it would match everything."""
+"""Most characters of a query; a longer one is a mistake and would match everything."""
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 # An ending of a file's name, or a path without blanks that begins as paths do.
 _FILE = re.compile(
-    r".*\.(?:txt|text|csv|tsv|tab|jsonl?|ndjson|xml|tei|x?html?|docx?|odt|rtf|pdf|epub|tex|md|gz|zip"
-    r"|xlsx?|png|jpe?g)|(?:\.{0,2}/|~/|[A-Za-z]:\\)\S*",
+    r".*\.(?:txt|text|csv|tsv|tab|jsonl?|jsonld|ndjson|xml|tei|[sx]?html?|xht|doc[mx]?|dotx?|odt|ods"
+    r"|fodt|rtfd?|pdf|epub|mobi|azw3|latex|ltx|tex|md|gz|tgz|bz2|xz|zst|7z|rar|zip|xls[mx]?|pptx?"
+    r"|numbers|pages|wpd|wps|png|jpe?g|gif|tiff?|webp|bmp|djvu?|eps|srt|vtt|ya?ml|log|bak|qrels?"
+    r"|topics|run|tess|sqlite|asc)"
+    r"|(?:\.{0,2}/|~/|[A-Za-z]:\\|file:|https?://)\S*|\.{1,2}|[^\s/]+(?:/[^\s/]*)*/",
     re.IGNORECASE,
 )
 _COLUMNS = ("query_id", "id", "before", "after", "anchor", "work", "author", "title")
-_FIELDS = ("text", "query_id", "before", "after", "anchor", "work", "author", "title")
+
+
+class _QueryRecord(Struct):
+    """A line of JSON or a row of a table, without what it leaves empty."""
+
+    text: str
+    query_id: str | int = ""
+    before: str = ""
+    after: str = ""
+    anchor: str = ""
+    work: str = ""
+    author: str = ""
+    title: str = ""
+
+
+_FIELDS = _QueryRecord.__struct_fields__
 
 
 def read_queries(
@@ -36,19 +56,20 @@ def read_queries(
     input_format: InputFormat | None,
     columns: Mapping[str, str] = _NO_NAMES,
 ) -> list[Query]:
-    """The queries that the argument stands for, at least one.
+    """Return the queries that the argument stands for, at least one.
 
     Args:
         argument: `-` for stdin, the path of a file, or the words of one query.
         input_format: How a file or stdin is read; by default as its name and first bytes say: a
-            table (`.csv`, `.tsv`), JSON lines, a page or document of which each paragraph is a
-            query, else one query a line, empty lines left out.
-        columns: What a table calls its columns, where it is another name.
+            table (`.csv`, `.tsv`, or a text that begins with names of columns), JSON lines, a page
+            or document of which each paragraph is a query, else one query a line, empty lines left
+            out.
+        columns: A table's own names of its columns, where they differ.
 
     Raises:
-        InputError: A query is empty or too long, a line is no JSON, a query id occurs twice, the
-            file is of a kind that is not read, or looks like a file and there is none; the message
-            names file, line and field.
+        InputError: No query has words, or one is too long, a line is no JSON, a query id occurs
+            twice, the file is of a kind that is not read, or looks like a file and there is none;
+            the message names file, line and field.
     """
     if argument == "-":
         data = sys.stdin.buffer.read()
@@ -58,7 +79,9 @@ def read_queries(
     path = Path(argument)
     if _is_file(path):
         return _from_file(path, input_format, columns)
-    if _looks_like_a_file(argument):
+    if _looks_like_a_file(argument) or ("/" in argument and path.is_dir()):
+        if path.is_dir():
+            raise InputError(f"{argument}: it is a folder; give the path of a file in it")
         raise InputError(
             f"{argument}: there is no such file; give the path of one, or words to search for "
             "without the ending of a file's name"
@@ -74,7 +97,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _looks_like_a_file(argument: str) -> bool:
-    """Whether what is no file was meant to be one: by its ending, or a path without blanks."""
+    """Whether an argument that is not a file looks like the path of one."""
     return bool(_FILE.fullmatch(argument.strip()))
 
 
@@ -109,13 +132,22 @@ def _parse(
     is_checked = input_format is None
     if input_format is None and looks_like_json(text):
         input_format = InputFormat.jsonl
+    if input_format is None and _has_header(text):
+        return _unique(_table_rows(source, text, columns), source)
     return _unique(_line_rows(text, source, input_format, is_checked), source)
+
+
+def _has_header(text: str) -> bool:
+    """Whether a text begins as a table with queries does: with `text` and another column."""
+    first = text.lstrip("\ufeff").split("\n", 1)[0]
+    names = {name.strip(' "\r').lower() for name in re.split("[,;\t]", first)}
+    return "text" in names and not names.isdisjoint(_COLUMNS)
 
 
 def _line_rows(
     text: str, source: str, input_format: InputFormat | None, is_checked: bool
 ) -> Iterator[tuple[int, Query]]:
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(split_lines(text), start=1):
         if not line.strip():
             continue
         place = f"{source}:{number}"
@@ -149,8 +181,9 @@ def _unique(rows: Iterable[tuple[int, Query]], source: str) -> list[Query]:
         first = seen.setdefault(query.query_id, number)
         if first != number:
             raise InputError(f"{place}: query_id {query.query_id!r} is also on line {first}")
-        queries.append(_checked(query, place))
-    if not queries:
+        # One row without words is told as such, like one of signs only, and costs no other.
+        queries.append(_checked(query, place) if query.text.strip() else query)
+    if not any(query.text.strip() for query in queries):
         raise InputError(f"{source}: there is no query in it; give one a line")
     return queries
 
@@ -166,25 +199,11 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
 
 
 def _from_record(record: Mapping[str, Any], place: str, default_id: str) -> Query:
-    values = {name: record[name] for name in _FIELDS if record.get(name) is not None}
-    values.setdefault("query_id", default_id)
-    if isinstance(values["query_id"], int):
-        values["query_id"] = str(values["query_id"])
-    for name, value in values.items():
-        if not isinstance(value, str):
-            raise InputError(f"{place}: field '{name}' must be a string, not {value!r:.60}")
-        if half := half_character(value):
-            raise InputError(
-                f"{place}: field '{name}' has half a character ({half}); write the whole one"
-            )
-    author, title = values.pop("author", ""), values.pop("title", "")
-    values.setdefault("work", ", ".join(filter(None, (author, title))))
-    if not values["query_id"].strip() or not values["query_id"].isprintable():
-        raise InputError(
-            f"{place}: field 'query_id' is {values['query_id']!r:.60}; leave it out, or fill it "
-            "with printable characters"
-        )
-    return Query(**values)
+    given = {name: record[name] for name in _FIELDS if record.get(name) is not None}
+    row = checked(given, _QueryRecord, place)
+    query_id = checked_id(given.get("query_id", default_id), place)
+    work = row.work or ", ".join(filter(None, (row.author, row.title)))
+    return Query(row.text, query_id, row.before, row.after, row.anchor, work)
 
 
 def _checked(query: Query, place: str) -> Query:

@@ -1,7 +1,7 @@
 """`allusion-es query`: which passages do these words allude to?"""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +10,7 @@ import typer
 
 from allusion_es.cli.options import (
     IdColumn,
+    InputFormat,
     Name,
     ServerOptions,
     TextColumn,
@@ -19,16 +20,63 @@ from allusion_es.cli.options import (
 )
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import parse_settings
+from allusion_es.core.plugins import parse_settings
 from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
 
 if TYPE_CHECKING:
     from allusion_es.es.partial import Partial
+    from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.retrieval.pipeline import Answer, Retriever
     from allusion_es.retrieval.unanswered import Unanswered
 
+# Reports for a browser.
 
-class Fields(StrEnum):
+
+def write_answers(
+    path: Path,
+    answers: "Iterable[Answer]",
+    retriever: "Retriever",
+    index: "CandidateIndex",
+    method: str,
+    note: Callable[[], str] = str,
+) -> None:
+    """Write a report of a retriever's answers, and say on stderr what is in it.
+
+    Args:
+        path: Where to.
+        answers: The answers.
+        retriever: Who gives them.
+        index: Where they are from.
+        method: How they were found, for people to read.
+        note: Asked once all answers are there; "" or what else the report must say.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    from allusion_es.reports.answers import findings_of
+    from allusion_es.reports.report import ReportMeta, write_report
+
+    failed: list[str] = []
+
+    def noted() -> "Iterator[Answer]":
+        for answer in answers:
+            if answer.failure is not None:
+                failed.append(answer.query.query.query_id)
+            yield answer
+
+    found = list(findings_of(noted(), index, retriever.analyser, retriever.compared, method))
+    lack = f"Queries that could not be answered: {', '.join(failed)}." if failed else ""
+    meta = ReportMeta(
+        title=f"Allusions to {index.name}",
+        method=f"Method {method}, index {index.name}",
+        notes=(*retriever.notes, *filter(None, (note(), lack))),
+    )
+    write_report(path, found, meta)
+    matches = sum(len(finding.matches) for finding in found)
+    print(f"{path}: {len(found)} queries, {matches} passages", file=sys.stderr)
+
+
+class QueryFields(StrEnum):
     """Which words the first stage compares."""
 
     token = "token"
@@ -36,21 +84,13 @@ class Fields(StrEnum):
     both = "both"
 
 
-class Format(StrEnum):
+class AnswerFormat(StrEnum):
     """How answers are printed."""
 
     table = "table"
     json = "json"
     tsv = "tsv"
     trec = "trec"
-
-
-class InputFormat(StrEnum):
-    """How queries are read."""
-
-    lines = "lines"
-    jsonl = "jsonl"
-    table = "table"
 
 
 @takes_server
@@ -73,8 +113,8 @@ def query(
         ),
     ] = FIRST_STAGE,
     field: Annotated[
-        Fields, typer.Option(help="Words that candidates share; fused has both.")
-    ] = Fields.lemma,
+        QueryFields, typer.Option(help="Words that candidates share; fused has both.")
+    ] = QueryFields.lemma,
     candidates: Annotated[int, typer.Option(help="How many candidates to rescore.")] = CANDIDATES,
     rerank: Annotated[
         str, typer.Option(help="Reranker ('allusion-es list rerankers'), or none.")
@@ -116,7 +156,8 @@ def query(
         ),
     ] = None,
     format: Annotated[
-        Format | None, typer.Option(help="How to print; a table by default.", show_default=False)
+        AnswerFormat | None,
+        typer.Option(help="How to print; a table by default.", show_default=False),
     ] = None,
     input_format: Annotated[
         InputFormat | None,
@@ -134,8 +175,8 @@ def query(
     Without an index, the first query fetches the Vulgate and builds it.
     """
     from allusion_es.cli.queries import read_queries
-    from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of, within_of
-    from allusion_es.retrieval.pipeline import Retriever
+    from allusion_es.retrieval.options import FIELD_CHOICES, generators_of, search_filter_of
+    from allusion_es.retrieval.pipeline import QueryOptions, Retriever
     from allusion_es.retrieval.unanswered import left_out
 
     if html is not None and (format is not None or tag):
@@ -147,26 +188,26 @@ def query(
     index = open_candidate_index(name, server, partial)
     retriever = Retriever(
         index,
-        generators=generators_of(first_stage),
-        fields=FIELD_CHOICES[field],
-        candidates=candidates,
-        reranker=None if rerank == "none" else rerank,
-        top=top,
-        within=within_of(book, testament, work),
-        explain=explain or html is not None,
-        settings=parse_settings(set_ or ()),
-        grouped=group and format is not Format.trec,
+        QueryOptions(
+            generators=generators_of(first_stage),
+            fields=FIELD_CHOICES[field],
+            candidates=candidates,
+            reranker=None if rerank == "none" else rerank,
+            top=top,
+            search_filter=search_filter_of(book, testament, work),
+            explain=explain or html is not None,
+            settings=parse_settings(set_ or ()),
+            grouped=group and format is not AnswerFormat.trec,
+        ),
     )
     unanswered: list[Unanswered] = []
     told = _told(retriever.answers(queries), len(queries), html is not None, unanswered)
     if html is not None:
-        from allusion_es.cli.html import write_answers
-
         method = f"{first_stage}.{field}.{rerank}"
         write_answers(html, told, retriever, index, method, lambda: missing_note(partial))
     else:
         tag = tag or f"{first_stage}.{field}.{rerank}"
-        _print(told, retriever, format or Format.table, tag, explain, partial)
+        _print(told, retriever, format or AnswerFormat.table, tag, explain, partial)
     tell_missing(partial)
     if unanswered:
         raise left_out(unanswered, len(queries))
@@ -175,25 +216,25 @@ def query(
 def _print(
     answers: "Iterable[Answer]",
     retriever: "Retriever",
-    format: Format,
+    format: AnswerFormat,
     tag: str,
     explain: bool,
     partial: "Partial | None",
 ) -> None:
     from allusion_es.cli import output
-    from allusion_es.reports.answer_lines import tsv_header
+    from allusion_es.reports.answers import tsv_header
 
-    if format is Format.table:
+    if format is AnswerFormat.table:
         output.print_answers(answers, retriever, explain)
     else:
-        if format is Format.tsv:
+        if format is AnswerFormat.tsv:
             print(tsv_header())
         lines = (
             line
             for answer in answers
             for line in output.answer_lines(answer, format, tag, missing(partial))
         )
-        for line in output.noting_escapes(lines) if format is Format.trec else lines:
+        for line in output.noting_escapes(lines) if format is AnswerFormat.trec else lines:
             print(line)
     if explain:
         for note in retriever.notes:

@@ -1,32 +1,45 @@
-"""`allusion-es read`: what is read of a file when it is scanned, and what is left out."""
+"""`allusion-es read`: print the text that a scan would read of a file, and what it leaves out."""
 
+import contextlib
+import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from allusion_es.core.errors import AllusionError, UsageError
+from allusion_es.core.files import writing
+from allusion_es.core.locks import scratch_folder
+
 if TYPE_CHECKING:
     from allusion_es.corpora.left_out import Cause, LeftOut
-    from allusion_es.corpora.source import SourceText
     from allusion_es.corpora.source_listing import Stretch
+    from allusion_es.corpora.source_text import SourceText
 
 
 class ReadFormat(StrEnum):
-    """How a text is written."""
+    """The format in which the text is printed."""
 
     text = "text"
     tsv = "tsv"
     json = "json"
 
 
+STDIN = Path("-")
+"""The name that stands for stdin among files."""
+
+
 class ReadKind(StrEnum):
-    """What a source file is."""
+    """The format of a source file."""
 
     text = "text"
     tei = "tei"
+    html = "html"
+    docx = "docx"
 
 
 Languages = Annotated[
@@ -49,7 +62,9 @@ COLUMNS = (
 def read(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE\u2026", help="Files as for scan.", show_default=False),
+        typer.Argument(
+            metavar="FILE\u2026|-", help="Files as for scan; or - for stdin.", show_default=False
+        ),
     ],
     format: Annotated[
         ReadFormat,
@@ -75,32 +90,63 @@ def read(
     on one page, line and section; after it comes what is left out of the file there.
     """
     from allusion_es.corpora.source import read_source
+    from allusion_es.corpora.source_text import SOURCE_KINDS
 
-    kind: Literal["text", "tei"] | None = None
-    if input_format is not None:
-        kind = "tei" if input_format is ReadKind.tei else "text"
+    kind = next((each for each in SOURCE_KINDS if each == input_format), None)
     if format is ReadFormat.tsv:
         print("\t".join(COLUMNS))
-    for path in files:
-        source = read_source(
-            path, kind=kind, keep=frozenset(keep or ()), languages=frozenset(language or ())
-        )
-        if format is ReadFormat.text and len(files) > 1:
-            print(path)
-        for line in _lines(source, format):
-            print(line)
-        sys.stdout.flush()
-        words = len(source.text.split())
-        print(f"{path}: {words:,} word{'s' * (words != 1)} read", file=sys.stderr)
-        tell_left_out(source)
+    with with_stdin(files) as (paths, names):
+        for path in paths:
+            source = read_source(
+                path, kind=kind, keep=frozenset(keep or ()), languages=frozenset(language or ())
+            )
+            source = replace(source, path=names.get(path, path))
+            if format is ReadFormat.text and len(files) > 1:
+                print(source.path)
+            for line in _lines(source, format):
+                print(line)
+            sys.stdout.flush()
+            words = len(source.text.split())
+            print(f"{source.path}: {words:,} word{'s' * (words != 1)} read", file=sys.stderr)
+            print_left_out(source)
 
 
-def tell_left_out(source: "SourceText", causes: "frozenset[Cause] | None" = None) -> None:
-    """Say on stderr what was left out of a text, how much and where, and how to read it.
+@contextlib.contextmanager
+def with_stdin(files: list[Path]) -> Iterator[tuple[list[Path], dict[Path, Path]]]:
+    """The files, with copies in place of `-` and of pipes, and the copies' names in messages.
+
+    Copies, since the kind of a file shows in its first bytes, and a stream can be read once only: a
+    shell's `<(zcat sermo.xml.gz)` is a pipe with a name.
+    """
+    if files.count(STDIN) > 1:
+        raise UsageError("'-' is there twice, but stdin can be read once only")
+    streams = [path for path in files if path == STDIN or path.is_fifo()]
+    if not streams:
+        yield files, {}
+        return
+    with scratch_folder() as folder, contextlib.ExitStack() as opened:
+        copies: dict[Path, Path] = {}
+        for path in streams:
+            copy = copies[path] = folder / ("stdin" if path == STDIN else path.name)
+            stream = sys.stdin.buffer if path == STDIN else opened.enter_context(path.open("rb"))
+            with writing(copy) as file:
+                shutil.copyfileobj(stream, file)
+        names = {copy: Path(copy.name) if path == STDIN else path for path, copy in copies.items()}
+        try:
+            yield [copies.get(path, path) for path in files], names
+        except AllusionError as error:
+            told = str(error)
+            for copy, name in names.items():
+                told = told.replace(str(copy), str(name))
+            raise type(error)(told) from error
+
+
+def print_left_out(source: "SourceText", causes: "frozenset[Cause] | None" = None) -> None:
+    """Print on stderr what was left out of a text, how much and where, and how to read it.
 
     Args:
         source: The text.
-        causes: The reasons that are told; by default all but other readings of words.
+        causes: The reasons that are printed; by default all but other readings of words.
     """
     from allusion_es.corpora.left_out import left_out_note
 
@@ -129,7 +175,7 @@ def _lines(source: "SourceText", format: ReadFormat) -> Iterator[str]:
 
 
 def _text_line(item: "Stretch | LeftOut") -> str:
-    from allusion_es.core.texts import visible
+    from allusion_es.core.characters import visible
     from allusion_es.corpora.source_listing import Stretch, place_label
 
     if isinstance(item, Stretch):
@@ -161,9 +207,9 @@ def _table_line(row: dict[str, Any]) -> str:
     import csv
     import io
 
-    from allusion_es.corpora.finding_table import cell
+    from allusion_es.corpora.findings import spreadsheet_cell
 
     line = io.StringIO()
-    cells = (cell(str(value)) for value in row.values())
+    cells = (spreadsheet_cell(str(value)) for value in row.values())
     csv.writer(line, "excel-tab", lineterminator="").writerow(cells)
     return line.getvalue()

@@ -20,7 +20,7 @@ from allusion_es.core.locks import scratch_folder
 
 if TYPE_CHECKING:
     from allusion_es.retrieval.index import CandidateIndex
-    from allusion_es.serve.indexes import IndexRow
+    from allusion_es.serve.index_pool import IndexRow
 
 _PORT = 8734
 _HOST = "127.0.0.1"
@@ -42,46 +42,44 @@ def serve(
     same answers as JSON. Without an index, the Vulgate is fetched and built first.
     """
     check_extra()
-    from allusion_es.serve.app import Served, application
-    from allusion_es.serve.work import scan_text
+    from allusion_es.serve.app import application
+    from allusion_es.serve.jobs import Jobs
     from allusion_es.web.server import address_of, listen, read_secret, token_for
-    from allusion_es.web.server import serve as answer
+    from allusion_es.web.server import serve as run_server
 
-    # Said here, where it can still be mended, if there is no such index.
+    # Opened before the server starts, so that a missing index is an error of the command.
     size = len(open_candidate_index(name, server))
-    with (
-        listen(_HOST, port) as listener,
-        scratch_folder() as folder,
-    ):
+    with listen(_HOST, port) as listener, scratch_folder() as folder:
         token = token_for("anyone", "search page", read_secret(library().folder))
-        served = Served(_Place(server), name, folder, scan_text, token)
+        jobs = Jobs()
+        app = application(_IndexSource(server), name, folder, token, jobs)
         url = f"http://{address_of(listener, _HOST)}/{token}/"
         with contextlib.suppress(KeyboardInterrupt):
             print(url, flush=True)
             print(f"index {name!r}: {size} passages; Ctrl+C stops", file=sys.stderr)
             if browser:
                 _open(url)
-            answer(application(served), listener, served.jobs.close)
+            run_server(app, listener, jobs.close)
         print("stopped", file=sys.stderr)
 
 
-class _Place:
-    """The indexes of the data folder, or those of the server."""
+class _IndexSource:
+    """The indexes of the data folder or of the server, for `serve.index_pool.IndexPool`."""
 
     def __init__(self, server: ServerOptions) -> None:
         self._server = server
 
     def rows(self) -> "list[IndexRow]":
-        from allusion_es.serve.indexes import IndexRow
+        from allusion_es.serve.index_pool import IndexRow
 
         if self._server.url is None:
             return [_local_row(each) for each in library().names()]
-        from allusion_es.es.catalogue import list_indices
+        from allusion_es.es.catalogue import list_indexes
 
         with self._server.connect() as connected:
             return [
                 IndexRow(each.name, connected.url, each.passages, each.problem)
-                for each in list_indices(connected)
+                for each in list_indexes(connected)
             ]
 
     def open(self, name: str) -> "CandidateIndex":
@@ -92,14 +90,14 @@ class _Place:
             from allusion_es.es.catalogue import find_current
 
             with self._server.connect() as connected:
-                return find_current(connected, name).proper
+                return find_current(connected, name).concrete
         path = library().path(name)
         state = path.stat() if path.exists() else None
         return (state.st_ino, state.st_mtime_ns) if state else None
 
 
 def _local_row(name: str) -> "IndexRow":
-    from allusion_es.serve.indexes import IndexRow
+    from allusion_es.serve.index_pool import IndexRow
 
     try:
         return IndexRow(name, "in process", len(library().open(name)))

@@ -1,13 +1,13 @@
-"""What the commands share that show a page."""
+"""The check of the extra `serve`, for commands that show a page."""
 
 from allusion_es.core.errors import UsageError
 
 
 def check_extra() -> None:
-    """Make sure that what pages need is installed.
+    """Check that the packages of the extra `serve` are installed.
 
     Raises:
-        UsageError: It is not; the message says how to install it.
+        UsageError: One is missing; the message says how to install it.
     """
     try:
         import starlette  # noqa: F401

@@ -1,1 +1,1 @@
-"""What all packages stand on: errors, files, arrays, plug-ins, progress."""
+"""The base of all packages: errors, files, arrays, plug-ins, processes, progress."""

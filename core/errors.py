@@ -6,7 +6,7 @@ with `exit_code`.
 """
 
 LONGEST_MESSAGE = 1_000
-"""Most characters of a message."""
+"""Most characters of a message; what it quotes from files and servers can be of any length."""
 
 
 class AllusionError(Exception):

@@ -1,4 +1,4 @@
-"""Where files lie, and how they are written: whole or not at all."""
+"""Files: the data folder, writing whole or not at all, and reading UTF-8 text."""
 
 import contextlib
 import glob
@@ -51,6 +51,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         with locked_file(temporary) as file:
             yield file
             file.flush()
+            # Else a crash of the machine could leave the new name on an empty file.
             os.fsync(file.fileno())
             if os.name == "nt":
                 file.close()  # open files cannot be renamed there, and there are no locks

@@ -1,4 +1,7 @@
-"""Which files belong to a process that still lives: a lock tells, and ends with its process."""
+"""Locks on temporary files, which tell whether the process that made a file still lives.
+
+The system takes a lock away when its process ends, however that was, even by being killed.
+"""
 
 import contextlib
 import errno
@@ -16,9 +19,10 @@ if sys.platform != "win32":
     import fcntl
 
 PREFIX = "allusion-es-"
-"""How the names of this program's temporary folders begin."""
+"""The begin of the names of this program's temporary folders."""
 
 _LOCK = ".lock"
+"""The file of a temporary folder that its process holds locked."""
 
 
 @contextlib.contextmanager
@@ -38,9 +42,9 @@ def locked_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether a file that `locked_file` created is left of a process that has ended.
+    """True if the process that created a file with `locked_file` has ended.
 
-    False where that cannot be told: it is another user's, or locks are not to be had.
+    False where that cannot be told: the file is another user's, or the file system has no locks.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +87,10 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def _lock(file: BinaryIO, *, wait: bool) -> bool:
-    """Whether the file could be locked."""
+    """True if the file could be locked.
+
+    With `wait`, a file system without locks is no error: then nothing is ever abandoned.
+    """
     if sys.platform == "win32":
         return False
     try:

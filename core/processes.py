@@ -1,4 +1,4 @@
-"""Work that several processes share."""
+"""Work that several processes share, its results in order or as they come."""
 
 import contextlib
 import multiprocessing
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from allusion_es.core.errors import AllusionError
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""How many threads linear algebra uses; read when numpy and scipy are loaded."""
+"""Environment variables for the threads of linear algebra; read when numpy is loaded."""
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -25,7 +25,7 @@ _AHEAD = 4
 """Pieces a process that are handed out before their turn, so that none waits; few, for memory."""
 
 _FEW = 2
-"""So many pieces take no longer in this process than others take to start."""
+"""As many pieces are done here before other processes would have started (1 to 2 seconds)."""
 
 
 def use_one_thread() -> None:
@@ -42,12 +42,13 @@ def use_one_thread() -> None:
 def in_order(
     start: Callable[[], Callable[[P], R]], pieces: Iterable[P], workers: int, advice: str
 ) -> Iterator[tuple[P, R]]:
-    """Each piece with what came of it, in the order of the pieces, as `in_processes`.
+    """Each piece with its result, in the order of the pieces, computed as by `in_processes`.
 
     A few pieces, and with one worker all, are done in this process.
 
     Args:
-        start: See `in_processes`; must give the same work anywhere.
+        start: Called once in each process, this one included; gives the function that does a
+            piece. It must give the same results anywhere.
         pieces: Read a few at a time.
         workers: Processes, at least 1.
         advice: What to do if a process dies.
@@ -70,11 +71,12 @@ def in_processes(
     *,
     ordered: bool = False,
 ) -> Iterator[tuple[P, R]]:
-    """Each piece with what came of it, as they are done.
+    """Each piece with its result, as they are done.
 
     Args:
-        start: Called once in each process; gives what does a piece. It and all pieces are sent
-            to other processes, so it must be a function of a module, or a `partial` of one.
+        start: Called once in each process; gives the function that does a piece. It and all
+            pieces are sent to other processes, so it must be a function of a module, or a
+            `partial` of one.
         pieces: Read a few at a time.
         workers: Processes, at least 1.
         advice: What to do if a process dies.
@@ -88,7 +90,11 @@ def in_processes(
         # Processes that each use all processors slow each other down.
         _environment(*_THREADS),
         ProcessPoolExecutor(
-            workers, multiprocessing.get_context("spawn"), _start, (start,)
+            # Spawned, not forked: a fork would copy locks that other threads hold.
+            workers,
+            multiprocessing.get_context("spawn"),
+            _start,
+            (start,),
         ) as pool,
     ):
         waiting: dict[Future[R], P] = {}
@@ -103,7 +109,7 @@ def in_processes(
                 for done in next_ones:
                     yield waiting.pop(done), done.result()
         except BaseException as error:
-            # What is being done may take long, and nobody waits for it any more.
+            # Pieces that are being done may take long, and nobody waits for them any more.
             pool.shutdown(wait=False, cancel_futures=True)
             if isinstance(error, BrokenProcessPool):
                 raise AllusionError(
@@ -130,10 +136,10 @@ def _environment(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back in this process; for good in those that are started meanwhile.
+    """Hold Ctrl-C back in this process, and for good in processes that are started meanwhile.
 
-    The parent gets it as soon as this ends and lets its workers go, which else would each tell of
-    it, some before any line of this module is run.
+    The parent gets it as soon as this ends, and stops its workers. Without this, each of them would
+    print a traceback, some before any line of this module is run.
     """
     if sys.platform == "win32":
         yield
@@ -146,17 +152,20 @@ def _without_interrupts() -> Iterator[None]:
 
 
 _work: Callable[[Any], Any] | None = None
+"""In a worker: the function that does a piece."""
 
 
 def _start(start: Callable[[], Callable[[Any], Any]]) -> None:
+    """Begin in a new worker."""
     global _work
-    # Where it could not be held back from the start.
+    # For Windows, where Ctrl-C could not be held back from the start.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _work = start()
 
 
 def _end_with_parent() -> None:
+    """End this process with its parent, which may be killed without a word."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for([parent.sentinel])

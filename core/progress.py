@@ -1,4 +1,4 @@
-"""What long work reports to, so that only the command line knows about terminals."""
+"""Progress of long work, reported so that only the command line knows about terminals."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -17,7 +17,7 @@ class Progress(Protocol):
 
 
 def silent(items: Iterable[T], description: str, total: int | None = None) -> Iterable[T]:
-    """The `Progress` that shows nothing.
+    """Pass `items` through and show nothing, as a `Progress` that nobody watches.
 
     Example:
         >>> list(silent("abc", "Counting"))

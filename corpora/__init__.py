@@ -1,1 +1,1 @@
-"""Where texts come from: the Vulgate, tables, plain text; verse references and numbering."""
+"""Readers of passages and of source texts, findings, and the data that is fetched."""

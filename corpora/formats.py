@@ -1,4 +1,8 @@
-"""What a file is, by its name and first bytes; what no text can be read from is refused."""
+"""Kinds of files, recognised by name and first bytes; a file without readable text is refused.
+
+Each refusal names the kind of file and says how to save its text instead: people try PDF, old Word
+files and packed archives first.
+"""
 
 import json
 import re
@@ -8,9 +12,9 @@ from html.entities import html5
 from pathlib import Path
 
 from allusion_es.core.errors import InputError
-from allusion_es.corpora.source import SourceKind
+from allusion_es.corpora.source_text import SourceKind
 
-_FIRST = 1 << 14
+_FIRST = 1 << 14  # bytes that are looked at; signatures need 12, comments before <html> more
 _TEI_SUFFIXES = frozenset({".xml", ".tei"})
 _TEI_BEGINNINGS = ("<?xml", "<TEI", "<tei:TEI", "<!DOCTYPE TEI")
 _HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml", ".xht"})
@@ -49,6 +53,7 @@ _SIGNATURES = (
     (b"AT&TFORM", "DjVu", _OCR),
     (b"SQLite format 3\x00", "a database", _JSON),
 )
+_OF_LETTERS = (b"%PDF-", b"{\\rtf", b"%!PS")
 _NAMES = {
     ".pdf": ("a PDF", _SAVE),
     ".rtf": ("RTF", _SAVE),
@@ -78,24 +83,28 @@ _PACKED = (
 
 _MARKUP = re.compile(
     r"(?P<tag></[A-Za-z][\w:.-]*\s*>|<br\s*/>|<[A-Za-z][\w:.-]*\s+[\w:.-]+\s*=\s*[\"'][^<>]*>"
-    r"|<!--|<!\[CDATA\[|<!doctype\b)"
+    r"|<!--|<!\[CDATA\[|<!doctype\b|<(?:br|span|strong|table|h[1-6]|html|body|lb|pb)>"
+    r"|(?P<bare><(?:p|li|td|i|b|em|div|hr)>)(?-i:(?=\s*[A-ZÆŒ])))"
     r"|(?P<entity>&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6});)"
-    r"|(?P<command>\\[A-Za-z]{2,}\*?\s*[{\[])",
+    # Letters between a backslash and a stroke are added above the line (Leiden).
+    r"|(?P<command>\\[A-Za-z]{2,}\*?(?:\s*[{\[]|(?![A-Za-z])(?!\\?[^\\/\n]{0,200}/)(?=[\s\\}]|$)))",
     re.IGNORECASE,
 )
-_JSON_BEGINNING = re.compile(r'\s*(?:\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*[{\[])')
+_JSON_BEGINNING = re.compile(
+    r'\s*(?:\{\s*"(?:[^"\\]|\\.)*"\s*:|\[\s*(?:[{\[]|"(?:[^"\\]|\\.)*"\s*[,\]]))'
+)
 
 
 def kind_of(path: Path, *, tables: bool = False) -> SourceKind:
-    """What a file is: by its name, else by its first bytes.
+    """Return the kind of a file, by its name or else by its first bytes.
 
     Args:
         path: The file.
-        tables: Whether a table or JSON may be read; then it counts as text.
+        tables: Whether the caller reads tables and JSON too; they then count as text.
 
     Raises:
-        InputError: It cannot be opened, or is of a kind that is not read; the message says what
-            to save instead.
+        InputError: The file cannot be opened, or is of a kind that is not read; the message says
+            how to save it instead.
 
     Example:
         >>> import tempfile
@@ -128,22 +137,24 @@ def kind_of(path: Path, *, tables: bool = False) -> SourceKind:
 
 
 def check_signature(first: bytes, where: str) -> None:
-    """Refuse what begins as a file of another program does.
+    """Refuse a file whose first bytes are the signature of another format, such as PDF.
 
     Args:
-        first: The first bytes of a file.
-        where: What messages begin with.
+        first: The first bytes of the file.
+        where: The start of the message, such as the file's path.
 
     Raises:
-        InputError: It is such a file; the message says what to save instead.
+        InputError: It is such a file; the message says how to save it instead.
     """
+    text = first.removeprefix(BOM_UTF8).lstrip()
     for signature, what, advice in _SIGNATURES:
-        if first.startswith(signature):
+        # An editor may have put a byte-order mark or a blank line before.
+        if first.startswith(signature) or (signature in _OF_LETTERS and text.startswith(signature)):
             raise _refusal(where, what, advice)
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether a text is JSON: an object or a list of them, whole or a line each.
+    """Whether a text is JSON: an object or a list of objects, or one object a line.
 
     Example:
         >>> looks_like_json('{"text": "vir"}'), looks_like_json("[1] Beatus {vir}")
@@ -153,18 +164,19 @@ def looks_like_json(text: str) -> bool:
 
 
 def check_plain(text: str, where: str, *, is_line: bool = False) -> None:
-    r"""Refuse a text that is markup: HTML, XML, LaTeX or JSON in a file that is called a text.
+    r"""Refuse markup in a file of plain text, which would be read as words.
 
-    Editors' own brackets (`<est>`, `[sic]`) are no markup; closing tags, attributes, character
-    references and commands with arguments are.
+    Refused are HTML, XML, LaTeX and JSON.
+    Editors' brackets (`<est>`, `[sic]`) are allowed; closing tags, attributes, character references
+    and commands with arguments are markup.
 
     Args:
         text: The text, or one of its lines.
-        where: What messages begin with.
-        is_line: It is one line, and `where` says which.
+        where: The start of the message.
+        is_line: Whether the text is one line, whose number `where` already has.
 
     Raises:
-        InputError: It is markup; the message says where, and what to do.
+        InputError: The text holds markup; the message says where, and what to do.
 
     Example:
         >>> check_plain("Gust<a>te [et] videte & audite", "sermo.txt")
@@ -178,6 +190,9 @@ def check_plain(text: str, where: str, *, is_line: bool = False) -> None:
         return
     for match in _MARKUP.finditer(text):
         if match["entity"] and match["entity"][1] != "#" and match["entity"][1:] not in html5:
+            continue
+        # Editors supply letters in the same way, in the middle of a line (`<p>rincipium`).
+        if match["bare"] and text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
             continue
         place = where if is_line else f"{where}:{text.count(chr(10), 0, match.start()) + 1}"
         advice = (
@@ -196,7 +211,8 @@ def _is_json(text: str) -> bool:
         try:
             json.loads(part)
         except json.JSONDecodeError as error:
-            # What is wrong at the very end was cut off: what stands before it was JSON.
+            # An error at the very end means that the text was cut off, as the first bytes of a
+            # file are: all before it was JSON.
             if error.pos >= len(part.rstrip()) - 1 or error.msg.startswith("Unterminated string"):
                 return True
         except (ValueError, RecursionError):  # a number too long, lists too deep
@@ -207,6 +223,9 @@ def _is_json(text: str) -> bool:
 
 
 def _first_bytes(path: Path) -> bytes:
+    """The first bytes of a file; none of a pipe or device, which would not give them again."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return b""
     try:
         with path.open("rb") as file:
             return file.read(_FIRST)
@@ -220,6 +239,7 @@ def _decoded(first: bytes) -> str:
 
 
 def _packed_kind(path: Path) -> SourceKind:
+    """The kind of a ZIP archive; all but DOCX files are refused by name."""
     try:
         with zipfile.ZipFile(path) as packed:
             names = packed.namelist()

@@ -1,4 +1,7 @@
-"""What a file has besides the text that is read of it: notes, front matter, other languages."""
+"""Words of a file that are left out of its text: notes, front matter, other languages.
+
+`Omission` collects them while a file is read; `LeftOut` is the result, which an editor can check.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,12 +10,13 @@ from typing import Literal
 Cause = Literal["element", "part", "language", "deletion", "variant"]
 """Why words are left out.
 
-`element` is one that holds no words of the text (`note`, `fw`), `part` a whole part of the file
+`element`: it stands in an element whose words are not the text's (`note`, `fw`); `part`: in a
+whole part of the file
 (`front`, `div type="translation"`), `variant` a reading or spelling beside the one that is read.
 """
 
-_LONGEST_EXCERPT = 80
-_MOST_NAMED = 6
+_LONGEST_EXCERPT = 80  # characters, about a line of a terminal
+_MOST_NAMED = 6  # kinds of omissions that a note of one line names; the others are only counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +24,15 @@ class LeftOut:
     """Words of a file that are not part of its text.
 
     Attributes:
-        what: What they are: an element (`note`, `div type="translation"`), or a language
-            (`xml:lang="de"`).
-        cause: Why they are left out.
-        start: Where they would stand in the text.
-        words: How many they are.
+        what: The name of what is left out: an element (`note`, `div type="translation"`), or a
+            language (`xml:lang="de"`).
+        cause: The reason.
+        start: Their offset, in characters of the text, if they were read.
+        words: The number of words.
         text: Their beginning, at most 80 characters.
         line: The line of the file on which they begin.
-        xpath: The path to the element that they are; of variants, to that around them.
-        option: What reads them too (`--keep note`), or "".
+        xpath: The path to the element left out; for a variant, to the element around it.
+        option: The option of the command line that reads them (`--keep note`), or "".
     """
 
     what: str
@@ -43,7 +47,11 @@ class LeftOut:
 
 @dataclass(slots=True, eq=False)
 class Omission:
-    """Words that are left out, while the file is being read."""
+    """Words that are left out, collected while the file is read; `finished` gives the result.
+
+    The attributes are those of `LeftOut`; `inside_word` says whether the last character added was
+    part of a word, so that a word that arrives in two pieces is counted once.
+    """
 
     what: str
     cause: Cause
@@ -56,7 +64,7 @@ class Omission:
     inside_word: bool = False
 
     def add(self, data: str) -> None:
-        """Characters are left out."""
+        """Add characters that are left out."""
         words = data.split()
         goes_on = self.inside_word and not data[:1].isspace()
         if words:
@@ -67,12 +75,12 @@ class Omission:
             self.inside_word = not data[-1].isspace()
 
     def border(self) -> None:
-        """Words end here, blank or not."""
+        """End a word here, whether or not a blank follows."""
         if self.inside_word:
             self.add(" ")
 
     def finished(self) -> LeftOut:
-        """What is told of them."""
+        """Return the words left out, with an excerpt of at most 80 characters."""
         text = " ".join(self.excerpt.split())
         if len(text) > _LONGEST_EXCERPT:
             text = text[: _LONGEST_EXCERPT - 1] + "\u2026"
@@ -94,14 +102,14 @@ def left_out_note(
     *,
     with_options: bool = True,
 ) -> str:
-    """One line that says what was left out of a text, how much and where; "" if nothing was.
+    """Return a line that says what was left out of a text, how much and where; "" for nothing.
 
     Other readings and spellings of words that are read are not counted.
 
     Args:
-        left_out: What was left out.
-        causes: The reasons that are told.
-        with_options: Whether to name the options of the command line that read it.
+        left_out: The omissions.
+        causes: The reasons that are mentioned.
+        with_options: Whether to name the command-line options that would read the words.
 
     Example:
         >>> note = LeftOut("note", "element", 7, 2, "Ps 33,9", 31, "", "--keep note")
@@ -115,17 +123,17 @@ def left_out_note(
     if not groups:
         return ""
     order = sorted(groups.items(), key=lambda item: -sum(each.words for each in item[1]))
-    told = [_amount(what, listed) for what, listed in order[:_MOST_NAMED]]
+    parts = [_amount(what, listed) for what, listed in order[:_MOST_NAMED]]
     if more := order[_MOST_NAMED:]:
         words = sum(each.words for _, listed in more for each in listed)
-        told.append(f"{len(more)} other kinds ({words:,} words)")
+        parts.append(f"{len(more)} other kinds ({words:,} words)")
     options = dict.fromkeys(
         listed[0].option for _, listed in order[:_MOST_NAMED] if listed[0].option
     )
     if not options or not with_options:
-        return f"left out: {', '.join(told)}"
+        return f"left out: {', '.join(parts)}"
     reads = "reads it" if len(options) == 1 else "read them"
-    return f"left out: {', '.join(told)}; {', '.join(options)} {reads}"
+    return f"left out: {', '.join(parts)}; {', '.join(options)} {reads}"
 
 
 def _amount(what: str, listed: list[LeftOut]) -> str:

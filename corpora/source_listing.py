@@ -1,22 +1,22 @@
-"""What is read of a file, line by line, and what is left out of it, for an editor to check."""
+"""A listing of a source text, line by line, with what is left out, for an editor to check."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from allusion_es.corpora.left_out import LeftOut
-from allusion_es.corpora.source import Place, SourceText
+from allusion_es.corpora.source_text import Place, SourceText
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Words of a text that stand in one place of it.
+    """A piece of a source text with the same page, line and section throughout.
 
     Attributes:
-        start: The first character in the text.
-        end: The one after the last.
-        text: The characters.
-        place: Where they stand.
+        start: Its first character, an offset in the text.
+        end: The offset after its last character.
+        text: Its characters.
+        place: Its page, line and section.
     """
 
     start: int
@@ -26,14 +26,14 @@ class Stretch:
 
 
 def listing(source: SourceText) -> Iterator[Stretch | LeftOut]:
-    r"""All stretches of a text and all that is left out of it, in the order of the file.
+    r"""Yield all stretches of a text and all that is left out of it, in the order of the file.
 
     A stretch is as long as page, line and section stay the same, and at most a line of the text.
     A word over a line end belongs to the line on which it begins. What is left out comes after the
     stretch that it stands in. All characters of the text but blanks are in exactly one stretch.
 
     Args:
-        source: What was read.
+        source: The text.
 
     Example:
         >>> import tempfile
@@ -48,7 +48,7 @@ def listing(source: SourceText) -> Iterator[Stretch | LeftOut]:
     waiting = iter(source.left_out)
     omission = next(waiting, None)
     for start, end in _stretches(source):
-        # What is left out before the first word of a stretch stands before it.
+        # What is left out before a stretch's first word is listed before the stretch.
         while omission is not None and omission.start <= start and omission.start < end:
             yield omission
             omission = next(waiting, None)
@@ -62,7 +62,7 @@ def listing(source: SourceText) -> Iterator[Stretch | LeftOut]:
 
 
 def place_label(place: Place, start: int) -> str:
-    """Section, page and line of a place, as far as it has them; else its first character.
+    """Return section, page and line of a place, as far as known; else the offset.
 
     Example:
         >>> place_label(Place("12", "3", "1.4", "", 40, 7), 99)
@@ -75,6 +75,7 @@ def place_label(place: Place, start: int) -> str:
 
 
 def _stretches(source: SourceText) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each stretch, without blanks at its ends."""
     text = source.text
     borders = {match.end() for match in re.finditer("\n", text)}
     for labels in (source.pages, source.lines, source.sections):
@@ -92,7 +93,7 @@ def _stretches(source: SourceText) -> Iterator[tuple[int, int]]:
 
 
 def _word_end(text: str, place: int) -> int:
-    """The place itself, or the end of the word that goes over it, with its punctuation."""
+    """The place itself, or, inside a word, the end of the word and its punctuation."""
     while 0 < place < len(text) and not text[place - 1].isspace() and not text[place].isspace():
         place += 1
     return place

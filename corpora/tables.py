@@ -1,37 +1,125 @@
-"""Passages from tables, and the choice of a reader for a file."""
+"""Lines of text files and rows of tables, with errors that name file, line and column.
 
+Files are streamed: memory holds a megabyte of lines. Passages, queries and gold links are all read
+through `read_lines` and `read_rows`.
+"""
+
+import contextlib
 import csv
 import io
 import itertools
+import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import BinaryIO
 
-from allusion_es.core.errors import InputError, UsageError
-from allusion_es.corpora._lines import (
-    LONGEST_CELL,
-    SeenIds,
-    check_length,
-    read_lines,
-    shortened,
-)
-from allusion_es.corpora.formats import kind_of
-from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.plain import read_text_lines, read_verse_lines, verse_passage
-from allusion_es.corpora.references import is_verse_id
+from allusion_es.core.errors import InputError
 
-Kind = Literal["table", "lines", "verses"]
-"""What a file holds: a table, one passage a line, or one verse a line."""
+LONGEST_LINE = 4_000_000
+"""Most bytes of a line. A longer one is no passage, and would be read into memory whole."""
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+LONGEST_CELL = 100_000
+"""Most characters of a cell or a passage; a verse has some 100, a page some 3,000."""
+
+LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
+"""The end of a line, also as old Macs write it, and Pages and InDesign inside paragraphs."""
+
+_AT_ONCE = 1 << 20  # bytes of lines that are read before the first of them is handed out
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, each with its line end; a byte-order mark is dropped.
+
+    Raises:
+        InputError: The file cannot be read, is not UTF-8, holds a NUL byte, or a line is too
+            long; the message says where.
+    """
+    number, offset, has_more = 0, 0, True
+    try:
+        with contextlib.ExitStack() as opened:
+            file = opened.enter_context(path.open("rb"))
+            while has_more:
+                lines, has_more = _some_lines(file)
+                if not has_more:
+                    # Closed before the last lines are handed out: a caller that stops there would
+                    # leave the file open until the generator is collected.
+                    opened.close()
+                for line in lines:
+                    number += 1
+                    yield _decoded(line, f"{path}:{number}", offset)
+                    offset += len(line)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def split_lines(text: str) -> list[str]:
+    r"""The lines of a text without their ends, whatever program wrote it.
+
+    Example:
+        >>> split_lines("Gustate\ret videte\r\nquoniam")
+        ['Gustate', 'et videte', 'quoniam']
+    """
+    return LINE_END.split(text)
+
+
+def _some_lines(file: BinaryIO) -> tuple[list[bytes], bool]:
+    """Read about a megabyte of lines; also say whether there may be more."""
+    lines: list[bytes] = []
+    size = 0
+    while size < _AT_ONCE:
+        line = file.readline(LONGEST_LINE + 1)
+        if not line:
+            return lines, False
+        lines.append(line)
+        size += len(line)
+    return lines, True
+
+
+def _decoded(line: bytes, where: str, offset: int) -> str:
+    if len(line) > LONGEST_LINE:
+        raise InputError(f"{where}: the line is longer than {LONGEST_LINE:,} bytes; split it")
+    if (nul := line.find(b"\0")) >= 0:
+        raise InputError(
+            f"{where}: NUL byte at byte {offset + nul}; save the file as UTF-8 text without it"
+        )
+    if not offset and line.startswith(BOM_UTF8):
+        line, offset = line[len(BOM_UTF8) :], len(BOM_UTF8)
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{where}: not UTF-8 at byte {offset + error.start} (0x{line[error.start]:02x}); "
+            "save the file as UTF-8"
+        ) from error
+
+
+def check_length(text: str, where: str) -> None:
+    """Refuse a text that is too long for a passage.
+
+    Args:
+        text: The text.
+        where: The start of the message: file, line, and what the text is.
+
+    Raises:
+        InputError: The text has more than `LONGEST_CELL` characters.
+    """
+    if len(text) > LONGEST_CELL:
+        raise InputError(
+            f"{where} has {len(text):,} characters, more than {LONGEST_CELL:,}; "
+            "split it into shorter passages"
+        )
+
+
+def shortened(value: str) -> str:
+    """A value for an error message: quoted, control characters escaped, cut at 40 characters."""
+    return repr(value if len(value) <= 40 else value[:39] + "…")
+
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
-_NEEDED = ("id", "text")
-_OPTIONAL = ("work", "tokens", "lemmas")
 TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".tab"})
-"""What names of tables end in."""
+"""The suffixes of file names by which tables are recognised."""
 
 _OTHER_NAMES: Mapping[str, Sequence[str]] = {
     "id": ("seg_id", "passage_id", "verse_id", "verse", "ref", "reference", "locus", "osis", "urn"),
@@ -39,88 +127,7 @@ _OTHER_NAMES: Mapping[str, Sequence[str]] = {
     "query_id": ("id", "qid", "seg_id", "segment_id", "key"),
     "relevant": ("verse", "verses", "ref", "reference", "references", "target", "targets"),
 }
-"""What others call the columns, for the advice in errors."""
-
-
-def read_passages(
-    path: Path,
-    *,
-    kind: Kind | None = None,
-    work: str | None = None,
-    columns: Mapping[str, str] = _NO_NAMES,
-) -> Iterator[Passage]:
-    """The passages of a file, one at a time; memory holds the ids and one line.
-
-    Args:
-        path: A UTF-8 file, HTML or DOCX. `.tsv`, `.tab` and `.csv` are tables, others one passage
-            a line or paragraph, unless `kind` says otherwise.
-        kind: `table`, `lines` or `verses` (a reference, a tab, the text).
-        work: The work's title; without one, the file's name without its suffix. A table's
-            column `work` goes before it.
-        columns: What a table calls its columns, where it is not `id` and `text`.
-
-    Raises:
-        InputError: The file cannot be read as that; the message says where and why.
-        UsageError: There is no such kind.
-    """
-    if kind is None:
-        is_table = path.suffix.lower() in TABLE_SUFFIXES
-        found = kind_of(path, tables=is_table)
-        if found == "tei":
-            raise InputError(
-                f"{path}: the file is XML, and passages are not read from it; save its text as "
-                "plain text, one passage a line ('allusion-es read' prints it)"
-            )
-        if is_table:
-            return read_table(path, work=work, columns=columns)
-        document = found if found == "html" or found == "docx" else None
-        return read_text_lines(path, work=work, kind=document, check=document is None)
-    if kind == "table":
-        return read_table(path, work=work, columns=columns)
-    if kind == "lines":
-        return read_text_lines(path, work=work)
-    if kind == "verses":
-        return read_verse_lines(path, work=work)
-    raise UsageError(f"there is no kind of file {kind!r}; use one of {', '.join(KINDS)}")
-
-
-def read_table(
-    path: Path, *, work: str | None = None, columns: Mapping[str, str] = _NO_NAMES
-) -> Iterator[Passage]:
-    r"""The passages of a table with named columns.
-
-    The columns `id` and `text` are needed; `work`, `tokens` and `lemmas` may be there; others
-    are passed over. Tokens and lemmas are separated by blanks, one lemma for each token. An id
-    such as `Ps.22.1` makes the passage that verse, with its book and testament.
-
-    Args:
-        path: A UTF-8 table with a header; see `read_rows`.
-        work: The work's title where the table has none; else the file's name without suffix.
-        columns: What the table calls its columns, where it is another name.
-
-    Raises:
-        InputError: The file is not such a table; the message names line and column.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder, "sermo.tsv")
-        ...     _ = path.write_text("id\ttext\ns1\tGustate et videte\n")
-        ...     [(passage.id, passage.work) for passage in read_table(path)]
-        [('s1', 'sermo')]
-    """
-    seen, order = SeenIds(), 0
-    for number, cells in read_rows(path, _NEEDED, _OPTIONAL, columns):
-        where = f"{path}:{number}"
-        seen.add(cells["id"], number, f"{where}: column 'id'")
-        if not order and "lemmas" in cells and "tokens" not in cells:
-            raise InputError(
-                f"{path}:1: column 'lemmas' without a column 'tokens'; give both, one lemma a token"
-            )
-        yield _passage(cells, order, path.stem if work is None else work, where)
-        order += 1
-    if not order:
-        raise InputError(f"{path}: the table has a header but no rows; give one passage a row")
+"""Names that other programs give the columns; an error suggests the one that the table has."""
 
 
 def read_rows(
@@ -131,26 +138,29 @@ def read_rows(
     text: str | None = None,
     command: str = "",
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    r"""The rows of a table with named columns, as cells by column; other columns are passed over.
+    r"""Yield the rows of a table with named columns, each as a mapping from column to cell.
+
+    Columns that are not named in `needed` or `optional` are ignored.
 
     A name that ends in `.csv` means quotes as spreadsheets write them, with commas, semicolons (as
     Excel writes them in most of Europe) or tabs, whichever divides the header best. Any other name
     means tabs and no quoting.
 
     Args:
-        source: The file; or what to call `text` in messages.
-        needed: Columns that must be there.
-        optional: Columns that may be there.
-        names: What the table calls a column, where it is another name.
-        text: The table itself, if it is in no file; it is divided as a `.csv` is, unless its header
-            has tabs.
-        command: Which command has the options that name columns, if it is not the one in use.
+        source: The file; or, with `text`, its name in messages.
+        needed: Columns that the table must have.
+        optional: Columns that it may have.
+        names: The table's own names of columns, where they differ.
+        text: The table's content, if it does not come from a file; read like a `.csv`, unless its
+            header has tabs.
+        command: The command whose options name the columns (`query `), if it is not the one in
+            use; for the advice in messages.
 
     Yields:
         The number of the row's first line, and its cells.
 
     Raises:
-        InputError: It is no such table; the message names line and column.
+        InputError: The table lacks a column or cannot be read; the message names line and column.
 
     Example:
         >>> rows = read_rows("stdin", ["text"], ["id"], text='id;text\nq1;"vir; beatus"\n')
@@ -179,11 +189,12 @@ def read_rows(
 
 
 def _rows(source: Path | str, text: str | None) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the number of its first line."""
+    """Yield each row with the number of its first line; a quoted cell may span several lines."""
     lines = read_lines(Path(source)) if text is None else io.StringIO(text, newline="")
     number = 1
     first = next(lines, "")
-    if first.strip().lower() in ("sep=,", "sep=;", "sep=\t", "sep="):  # as Excel begins a table
+    # Excel's own first line, in quotes where another program saved it.
+    if first.strip().strip('"').lower() in ("sep=,", "sep=;", "sep=\t", "sep="):
         number, first = 2, next(lines, "")
     if not first:
         return
@@ -191,6 +202,7 @@ def _rows(source: Path | str, text: str | None) -> Iterator[tuple[int, list[str]
     divider = _divider(first) if is_csv else "\t"
     if text is not None and divider == "\t":
         is_csv = False
+    # Only files of spreadsheets quote cells: elsewhere a quotation mark is a character of the text.
     reader = csv.reader(
         itertools.chain([first], lines),
         delimiter=divider,
@@ -215,7 +227,7 @@ def _rows(source: Path | str, text: str | None) -> Iterator[tuple[int, list[str]
 
 
 def _divider(header: str) -> str:
-    """What divides a header into most columns; a comma, where nothing does."""
+    """The separator that divides a header into the most columns; a comma where none does."""
     outside = "".join(header.split('"')[::2])
     return max(",;\t", key=outside.count)
 
@@ -228,49 +240,28 @@ def _columns(
     names: Mapping[str, str],
     command: str,
 ) -> dict[str, int]:
-    """Where each column that matters stands."""
-    there = [name.strip().lower() for name in header]
-    if not any(there):
+    """The position of each column that is read."""
+    header_names = [name.strip().lower() for name in header]
+    if not any(header_names):
         raise InputError(f"{source}:1: the first line is empty; put column names there")
     found = ", ".join(shortened(name.strip()) for name in header[:12])
     columns = {}
     for name in (*needed, *optional):
         called = names.get(name, name).strip().lower()
-        if there.count(called) > 1:
+        if header_names.count(called) > 1:
             raise InputError(f"{source}:1: column {called!r} is there twice; rename one")
-        if called in there:
-            columns[name] = there.index(called)
+        if called in header_names:
+            columns[name] = header_names.index(called)
         elif name in needed or name in names:
             advice = "give the name of one of these"
             if name not in names:
-                advice = _advice(name, there, command)
+                advice = _advice(name, header_names, command)
             raise InputError(f"{source}:1: there is no column {called!r}; found {found}; {advice}")
     return columns
 
 
-def _advice(name: str, there: Sequence[str], command: str) -> str:
+def _advice(name: str, header_names: Sequence[str], command: str) -> str:
     option = f"{command}--{name.removeprefix('query_')}-column"
     known = _OTHER_NAMES.get(name, ())
-    likely = next((each for each in there if each in known), "NAME")
+    likely = next((each for each in header_names if each in known), "NAME")
     return f"rename one in the first line, or say which it is with '{option} {likely}'"
-
-
-def _passage(cells: dict[str, str], order: int, work: str, where: str) -> Passage:
-    if not cells["text"]:
-        raise InputError(
-            f"{where}: column 'text' of {shortened(cells['id'])} is empty; "
-            "give it a text or leave out the row"
-        )
-    tokens = tuple(cells.get("tokens", "").split()) or None
-    lemmas = tuple(cells.get("lemmas", "").split()) or None
-    if lemmas is not None and len(tokens or ()) != len(lemmas):
-        raise InputError(
-            f"{where}: column 'lemmas' of {shortened(cells['id'])} has {len(lemmas)} words, "
-            f"column 'tokens' {len(tokens or ())}; give one lemma for each token"
-        )
-    work = cells.get("work") or work
-    if is_verse_id(cells["id"]):
-        passage = verse_passage(cells["id"], cells["text"], work, order)
-    else:
-        passage = Passage(cells["id"], cells["text"], work, order=order, reference=cells["id"])
-    return replace(passage, tokens=tokens, lemmas=lemmas)

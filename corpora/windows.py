@@ -1,4 +1,4 @@
-"""Windows: longer passages of several verses, or shorter ones of some words."""
+"""Windows over passages: several verses joined into one passage, or a passage cut into pieces."""
 
 import re
 from collections import deque
@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from allusion_es.core.errors import UsageError
+from allusion_es.corpora.bible.references import format_references, is_verse_id
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.references import format_references, is_verse_id
 
+# Letters with the accents that follow them, so that decomposed text is not cut inside a letter.
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*")
 
 
 def passage_windows(passages: Iterable[Passage], size: int, step: int = 1) -> Iterator[Passage]:
-    """Windows of several passages that follow each other in a book of a work.
+    """Yield windows of several passages that follow each other in a book of a work.
 
     A window's text joins its passages' texts with blanks; its id is that of its first passage,
     a hyphen, and that of its last. It never goes over the end of a book or work. The last
@@ -38,7 +39,7 @@ def passage_windows(passages: Iterable[Passage], size: int, step: int = 1) -> It
 
 
 def word_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator[Passage]:
-    """Windows of some words of each passage.
+    """Yield windows of a number of words, cut from each passage.
 
     Words are runs of letters. A window's text is cut from the passage's at the first and last
     word, with what stands between; its id is the passage's id, `#`, and the numbers of its
@@ -70,14 +71,15 @@ def _check(size: int, step: int) -> None:
 
 
 def _passage_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator[Passage]:
-    for order, run in enumerate(_windows(passages, size, step)):
+    for order, run in enumerate(_passage_runs(passages, size, step)):
         yield _joined(run, order)
 
 
-def _windows(passages: Iterable[Passage], size: int, step: int) -> Iterator[Sequence[Passage]]:
-    """Runs of passages of one book; only one window is held at a time."""
+def _passage_runs(passages: Iterable[Passage], size: int, step: int) -> Iterator[Sequence[Passage]]:
+    """Yield the passages of each window; memory holds one window at a time."""
     held: deque[Passage] = deque()
-    # Passages still to pass over before the next window, and held ones no window has shown.
+    # How many passages to skip before the next window, and how many of those held are in no
+    # window yet (if there are any at the end of a book, they make a last, shorter window).
     skip = fresh = 0
     place: tuple[str, str] | None = None
     for passage in passages:
@@ -125,7 +127,7 @@ def _range(run: Sequence[Passage]) -> str:
 
 
 def _chained(parts: Sequence[tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """All parts in one; None if the user left one out, since the rest would not fit."""
+    """All words in one tuple; None if one passage has none, since tokens and text would differ."""
     words: list[str] = []
     for part in parts:
         if part is None:
@@ -139,6 +141,7 @@ def _word_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator
     for passage in passages:
         spans = [match.span() for match in _WORD.finditer(passage.text)]
         for start in range(0, len(spans), step):
+            # A window wholly inside the one before would add nothing.
             if start and start + max(size - step, 0) >= len(spans):
                 break
             window = spans[start : start + size]

@@ -1,4 +1,4 @@
-"""Where a server is and how to log in there, from arguments and environment variables."""
+"""The address of a server and the login for it, from arguments and environment variables."""
 
 import base64
 import os
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from allusion_es.core.errors import UsageError
+from allusion_es.core.errors import AllusionError, UsageError
 
 URL = "ALLUSION_ES_URL"
 CA_CERTS = "ALLUSION_ES_CA_CERTS"
@@ -19,20 +19,24 @@ PASSWORD = "ALLUSION_ES_PASSWORD"
 FILE = "_FILE"
 """With this at its end, the variable of a secret names a file that holds it."""
 
+# An https URL mostly is one of a proxy or a hosted cluster, and these listen on the usual port.
 _HTTPS_PORT = 443
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What proves who one is; never shown."""
+    """An API key, or a user and a password; empty for servers without security.
+
+    No secret is in its `repr`, so that none gets into a log or a traceback.
+    """
 
     api_key: str = field(default="", repr=False)
     user: str = ""
     password: str = field(default="", repr=False)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to log in with."""
+        """True if there is anything to log in with."""
         return bool(self.api_key or self.user or self.password)
 
     def header(self) -> dict[str, str]:
@@ -45,15 +49,24 @@ class Login:
             return {"authorization": f"Basic {_encode(f'{self.user}:{self.password}')}"}
         return {}
 
-    def secrets(self) -> tuple[str, ...]:
-        """What must not occur in any message."""
+    def without_secrets(self, error: AllusionError) -> AllusionError:
+        """An error without the secrets in its message: servers may repeat what they were sent.
+
+        Example:
+            >>> login = Login(user="me", password="s3cret")
+            >>> login.without_secrets(AllusionError("no user me with s3cret"))
+            AllusionError('no user me with ***')
+        """
         header = self.header().get("authorization", "").partition(" ")[2]
-        return tuple(secret for secret in (self.api_key, self.password, header) if secret)
+        text = str(error)
+        for secret in filter(None, (self.api_key, self.password, header)):
+            text = text.replace(secret, "***")
+        return type(error)(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """How to reach a server.
+    """The URLs of a server, the login for it, and the certificates to trust.
 
     Attributes:
         urls: One URL or, for a cluster, several; without user and password.
@@ -69,7 +82,7 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The URLs, fit for messages."""
+        """The URLs for messages: with commas between, and without a login."""
         return ", ".join(self.urls)
 
 
@@ -121,7 +134,7 @@ def find_address(
 
 
 def _clean_url(text: str, default_port: int) -> tuple[str, Login]:
-    """A URL with its port but without user and password, and these."""
+    """A URL with a port and without user and password, and the login that these make."""
     text = text if "://" in text else f"http://{text}"
     try:
         parts = urlsplit(text)
@@ -138,7 +151,7 @@ def _clean_url(text: str, default_port: int) -> tuple[str, Login]:
 
 
 def _completed(login: Login, environment: Mapping[str, str]) -> Login:
-    """`login` with what it lacks taken from the environment."""
+    """A login whose missing parts are filled in from the environment, and checked."""
     if not login.api_key:
         key = "" if login else _secret(API_KEY, environment)
         user = login.user or environment.get(USER, "")
@@ -154,7 +167,7 @@ def _completed(login: Login, environment: Mapping[str, str]) -> Login:
 
 
 def _secret(variable: str, environment: Mapping[str, str]) -> str:
-    """What a variable holds, or the first line of the file that `…_FILE` names."""
+    """The value of a variable, or the first line of the file that `…_FILE` names."""
     path = environment.get(f"{variable}{FILE}", "")
     if variable in environment or not path:
         return environment.get(variable, "")
@@ -170,6 +183,16 @@ def _secret(variable: str, environment: Mapping[str, str]) -> str:
 def _ca_certs(path: str) -> str:
     if path and not Path(path).is_file():
         raise UsageError(f"{path}: there is no such certificate file ({CA_CERTS})")
+    if path:
+        import ssl
+
+        try:
+            ssl.create_default_context(cafile=path)
+        except OSError as error:
+            raise UsageError(
+                f"{path}: there is no certificate in it that can be read ({CA_CERTS}); give a file "
+                "in PEM form, which begins with -----BEGIN CERTIFICATE-----"
+            ) from error
     return path
 
 

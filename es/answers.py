@@ -1,110 +1,105 @@
-"""What an answer must look like: its shape is checked before anything is read from it."""
+"""Shapes of a server's answers, checked before anything is read from an answer.
 
-from collections.abc import Iterable
-from types import UnionType
+Something else than Elasticsearch may answer, or a proxy may change what it answers. A check at the
+border gives one clear message instead of a `KeyError` somewhere inside.
+"""
+
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from allusion_es.core.errors import ServerRefusedError
+from allusion_es.core.records import Count, checked
+from allusion_es.es.meta import PARALLELS, PASSAGE_FIELDS
 
-_MOST = 2**53
-"""Up to here every reader of JSON knows whole numbers exactly."""
+_Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+"""A whole number that every reader of JSON keeps exactly."""
 
-_MOST_SCORE = 3.4e38
-"""Scores are numbers of single precision."""
-
-
-class Count(int):
-    """Stands in shapes for a whole number that is not below 0."""
+Score = Annotated[float, Meta(ge=-3.4e38, le=3.4e38, description="a number of single precision")]
+"""A score; servers compute them in single precision."""
 
 
-Shape = object
-"""A type; a list with the shape of each of its values; a tuple with those of all its values; or a
-dictionary with the shapes of some of its values, or under `...` that of every one."""
+def shape_of(pattern: object) -> Any:  # noqa: ANN401 - a type made at run time
+    """The type of the values that a pattern shows, for `check_answer`.
 
-ACKNOWLEDGED = {"acknowledged": bool}
-NODES = {"nodes": {...: {"version": str}}}
-INDEXES = {...: {"aliases": dict, "mappings": dict, "settings": {"index": dict}}}
-RESOLVED = {"indices": [{"name": str}]}
-SHARDS = {"_shards": {"total": Count, "successful": Count}}
-COUNT = {"count": Count, **SHARDS}
-BULK = {"errors": bool, "items": [{"index": {"_id": str, "status": int}}]}
-SEARCHES = {"responses": [dict]}
-SCORED = {"hits": {"hits": [{"sort": (float, str)}]}, **SHARDS}
-NAMED = {"hits": {"hits": [{"sort": (str,)}]}, **SHARDS}
-BUCKETS = {"aggregations": {"books": {"buckets": [{"key": str}]}}, **SHARDS}
-WORDS = {"fields": {"words": (str,)}}
-DOCUMENTS = {"docs": [{"_id": str}]}
+    Args:
+        pattern: A type; a list of one pattern, for a list whose values all fit it; a tuple, for a
+            list of as many values, one pattern each; a dictionary, for an object with at least
+            these keys, or with `...` as its only key, for an object all of whose values fit.
+    """
+    match pattern:
+        case list():
+            return list[shape_of(pattern[0])]  # type: ignore[misc]
+        case tuple():
+            return tuple[tuple(map(shape_of, pattern))]  # type: ignore[misc]
+        case dict() if ... in pattern:
+            return dict[str, shape_of(pattern[...])]  # type: ignore[misc]
+        case dict():
+            fields = [(name, shape_of(part)) for name, part in pattern.items()]
+            return msgspec.defstruct("Answer", fields)
+    return pattern
 
 
-def check_answer(answer: object, shape: Shape, url: str) -> None:
-    """Make sure that an answer has a shape; numbers must be finite.
+# Answers to requests, or the parts of them that are read.
+ACKNOWLEDGED = shape_of({"acknowledged": bool})
+NODES = shape_of({"nodes": {...: {"version": str}}})
+INDEXES = shape_of({...: {"aliases": dict, "mappings": dict, "settings": {"index": dict}}})
+RESOLVED = shape_of({"indices": [{"name": str}]})
+_SHARDS = {"_shards": {"total": Count, "successful": Count}}
+COUNT = shape_of({"count": Count, **_SHARDS})
+BULK = shape_of({"errors": bool, "items": [{"index": {"_id": str, "status": _Number}}]})
+SEARCHES = shape_of({"responses": [dict]})
+SCORED = shape_of({"hits": {"hits": [{"sort": (Score, str)}]}, **_SHARDS})
+NAMED = shape_of({"hits": {"hits": [{"sort": (str,)}]}, **_SHARDS})
+BUCKETS = shape_of({"aggregations": {"books": {"buckets": [{"key": str}]}}, **_SHARDS})
+WORDS = shape_of({"fields": {"words": (str,)}})
+DOCUMENTS = shape_of({"docs": [{"_id": str}]})
+FOUND = shape_of({"found": bool})
+SOURCE = shape_of({"_source": dict})
+
+# Sources of documents, and the description of a run in its index's mapping.
+_NUMBERS = frozenset({"chapter", "verse", "order"})
+PASSAGE = shape_of({name: _Number if name in _NUMBERS else str for name in PASSAGE_FIELDS})
+PASSAGE_WORDS = shape_of({"token": str, "lemma": str})
+GROUPED = shape_of({PARALLELS: [str]})
+NOTHING = shape_of({})
+TERM = shape_of({"df": Count, "cf": Count, "max_tf": Count})
+RUN = shape_of({"run_id": str, "time": str, "queries": Count, "documents": Count, "method": str})
+FORMAT = shape_of({"format": Count})
+
+
+def check_answer(answer: object, shape: Any, url: str) -> None:  # noqa: ANN401
+    """Raise an error unless an answer has the given shape and finite numbers.
 
     Args:
         answer: The answer, or a part of it.
-        shape: What it must have; more may be there.
-        url: Who answers, for messages.
+        shape: The shape, from `shape_of`; objects may have further keys.
+        url: The server's URL, for the message.
 
     Raises:
-        ServerRefusedError: It has not; the message says where.
+        ServerRefusedError: The answer has another shape; the message says where.
 
     Example:
         >>> check_answer({"docs": [{"_id": 1}]}, DOCUMENTS, "http://es:9200")
         Traceback (most recent call last):
         ...
         allusion_es.core.errors.ServerRefusedError: what http://es:9200 answers cannot be \
-understood (docs.0._id); see whether something between changes it
+understood (field 'docs[0]._id' must be a string, not 1); see whether something between changes it
     """
-    place = _misfit(answer, shape)
-    if place is not None:
-        raise strange_answer(url, ".".join(place) or "all of it")
+    # The serializer of requests, `StrictJson`, has refused lone surrogates.
+    checked(answer, shape, error=partial(strange_answer, url), characters=False)
 
 
 def strange_answer(url: str, what: str) -> ServerRefusedError:
-    """The error for an answer that is none to what was asked.
+    """The error for an answer that does not fit the request.
 
     Args:
-        url: Who answers.
-        what: Which part of the answer.
+        url: The server's URL.
+        what: The part of the answer that does not fit.
     """
     return ServerRefusedError(
-        f"what {url} answers cannot be understood ({what[:60]}); see whether something between "
+        f"what {url} answers cannot be understood ({what[:150]}); see whether something between "
         "changes it"
     )
-
-
-def _misfit(value: object, shape: Shape) -> tuple[str, ...] | None:
-    """The path to the first value that is not what it must be, or None."""
-    parts: Iterable[tuple[str, object, Shape]]
-    match shape:
-        case list():
-            if not isinstance(value, list):
-                return ()
-            parts = ((str(place), each, shape[0]) for place, each in enumerate(value))
-        case tuple():
-            if not isinstance(value, list) or len(value) != len(shape):
-                return ()
-            pairs = enumerate(zip(value, shape, strict=True))
-            parts = ((str(place), each, part) for place, (each, part) in pairs)
-        case dict():
-            if not isinstance(value, dict):
-                return ()
-            every = dict.fromkeys(value, shape[...]) if ... in shape else shape
-            parts = ((str(name), value.get(name), part) for name, part in every.items())
-        case _:
-            return None if _is(value, shape) else ()
-    for name, each, part in parts:
-        if (place := _misfit(each, part)) is not None:
-            return (name, *place)
-    return None
-
-
-def _is(value: object, kind: object) -> bool:
-    if isinstance(value, bool):
-        return kind is bool
-    if kind is float:
-        return isinstance(value, int | float) and abs(value) <= _MOST_SCORE
-    if kind is Count:
-        return isinstance(value, int) and 0 <= value <= _MOST
-    if kind is int and isinstance(value, int):
-        return abs(value) <= _MOST
-    assert isinstance(kind, type | UnionType)
-    return isinstance(value, kind)

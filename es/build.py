@@ -1,29 +1,76 @@
-"""Building an index on a server: whole, or not at all."""
+"""Building an index on a server: it is complete, or the server is left as it was.
 
+`build_es_index` goes through the passages twice. The first pass writes them to a temporary file and
+counts words; the second makes the documents, whose weights depend on the counts of all passages.
+"""
+
+import json
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from allusion_es.core.errors import ServerRefusedError, UsageError
 from allusion_es.core.progress import Progress, silent
-from allusion_es.core.spilled import TemporaryFiles
-from allusion_es.es.bulk import Document, count_documents, index_documents
-from allusion_es.es.catalogue import create_index, new_proper_name, terms_of
+from allusion_es.core.temporary_files import TemporaryFiles
+from allusion_es.es.alias_swap import (
+    at_work_on,
+    delete_stale,
+    discard,
+    make_current,
+    points_to,
+)
+from allusion_es.es.bulk import count_documents, index_documents
+from allusion_es.es.catalogue import create_index, find_current, new_concrete_name, terms_of
 from allusion_es.es.connection import Server
+from allusion_es.es.document_builder import passage_documents, term_documents
 from allusion_es.es.documents import describe
-from allusion_es.es.mapping import index_body, passages_body
-from allusion_es.es.meta import Extent, Meta
-from allusion_es.es.switching import at_work_on, delete_stale, give_up, make_current
-from allusion_es.es.weights import passage_documents, term_documents
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.vectors import WordVectors
-from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed
-from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.names import check_name
+from allusion_es.es.index import ElasticsearchIndex
+from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, Extent, Meta
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, reread
+from allusion_es.retrieval.index import Capability, IndexSettings, check_name
 from allusion_es.retrieval.parallels import Parallels, spooled_parallels
-from allusion_es.retrieval.parts import Part
 from allusion_es.retrieval.spool import Spool
+from allusion_es.retrieval.types import FIELDS
+
+# Folders lie side by side in the checkout and where they are installed.
+_MAPPINGS = Path(__file__).parents[1] / "mappings"
+
+
+def index_body(kind: Literal["passages", "terms"], shards: int, replicas: int) -> dict[str, Any]:
+    """Settings and mappings of a new index, from `mappings/KIND.json`."""
+    body: dict[str, Any] = json.loads((_MAPPINGS / f"{kind}.json").read_text(encoding="utf-8"))
+    body["settings"]["index"] |= {"number_of_shards": shards, "number_of_replicas": replicas}
+    return body
+
+
+def passages_body(meta: Meta, shards: int, replicas: int) -> dict[str, Any]:
+    """Settings and mappings of a new index of passages, without the fields that it lacks.
+
+    Fields of vectors are left out of an index without vectors, since their length is not known.
+    """
+    body = index_body("passages", shards, replicas)
+    similarity = body["settings"]["index"]["similarity"]["words"]
+    similarity |= {"k1": meta.settings.k1, "b": meta.settings.b}
+    properties = body["mappings"]["properties"]
+    for field in FIELDS:
+        if meta.dimension:
+            options = {"dims": meta.dimension, "index_options": {"type": meta.knn}}
+            properties[f"{field}_vector"] |= options
+        else:
+            del properties[f"{field}_vector"]
+    if meta.citation_dimension:
+        options = {"dims": meta.citation_dimension, "index_options": {"type": meta.knn}}
+        properties[CITATION_VECTOR] |= options
+    else:
+        del properties[CITATION_VECTOR]
+    if "expansion" not in meta.capabilities:
+        del properties[EXPANSION]
+    body["mappings"]["_meta"] = meta.to_json()
+    return body
 
 
 def build_es_index(
@@ -40,26 +87,26 @@ def build_es_index(
     progress: Progress = silent,
     workers: int = 1,
 ) -> int:
-    """Build an index; one of that name that is there is replaced once the new one is complete.
+    """Build an index, which replaces one of the same name once it is complete.
 
-    Whatever goes wrong, and if the program is interrupted, the server is left as it was.
+    If anything fails or the program is interrupted, the server is left as it was.
 
     Args:
-        server: Where to build it.
-        name: Its name, see `check_name`.
-        passages: In canonical order; read once, and kept on disk meanwhile.
+        server: The server.
+        name: The name of the index: lower-case letters, digits, `-` and `_`.
+        passages: In canonical order; read once, and kept in a temporary file meanwhile.
         settings: How the passages were analysed; saved with the index.
         vectors: Word vectors for nearest neighbours, or None.
-        citations: What gives each passage a vector of its own, or None.
-        shards: Parts that the index is spread over.
-        replicas: Further copies of each part.
+        citations: Citation vectors, which also give the expansions; or None.
+        shards: Number of shards.
+        replicas: Number of copies of each shard besides the first.
         knn: How vectors are searched: `flat` compares all of them and is exact, `hnsw` is
             faster in collections of millions, and approximate.
         progress: Told of the passages that are indexed.
-        workers: Processes that make documents; however many, the index is the same.
+        workers: Number of processes that make documents; the index does not depend on it.
 
     Returns:
-        How many passages the index holds.
+        The number of passages in the index.
 
     Raises:
         UsageError: The name or a number cannot be used.
@@ -74,7 +121,7 @@ def build_es_index(
     with TemporaryFiles(Path(tempfile.gettempdir())) as files:
         spool = Spool(files)
         spool.fill(passages, describe, workers)
-        proper = new_proper_name(name)
+        concrete = new_concrete_name(name)
         parallels = spooled_parallels(spool)
         meta = Meta(
             name,
@@ -84,29 +131,38 @@ def build_es_index(
                 field: Extent(terms.passages, int(terms.cf.sum()))
                 for field, terms in spool.fields.items()
             },
-            terms_of(proper),
+            terms_of(concrete),
             vectors.dimension if vectors else 0,
             knn if vectors or citations else "",
             citations.dimension if citations else 0,
             _parts(citations, parallels),
         )
-        with at_work_on(proper):
+        with at_work_on(concrete):
             try:
-                delete_stale(server, name, proper)
-                _create(server, proper, meta, shards, replicas)
-                delete_stale(server, name, proper)  # by age too: the server's time is known now
+                # Before: a full server may have room only without what killed builds left there.
+                delete_stale(server, name, concrete)
+                create_index(server, terms_of(concrete), index_body("terms", 1, replicas))
+                create_index(server, concrete, passages_body(meta, shards, replicas))
+                # After: the new index tells the server's time, so ages can be known.
+                delete_stale(server, name, concrete)
                 documents = passage_documents(spool, vectors, citations, workers, parallels)
-                _fill(server, proper, spool, progress(documents, "Indexing", len(spool)))
-                _check_counts(server, proper, spool)
-                make_current(server, name, proper)
+                index_documents(server, concrete, progress(documents, "Indexing", len(spool)))
+                index_documents(server, terms_of(concrete), term_documents(spool.fields))
+                server.request("POST", f"/{concrete},{terms_of(concrete)}/_refresh")
+                _check_counts(server, concrete, spool)
+                make_current(server, name, concrete)
             except BaseException:
-                give_up(server, name, proper)
+                discard(
+                    server,
+                    [concrete, terms_of(concrete)],
+                    lambda: points_to(server, name, concrete),
+                )
                 raise
     return meta.passages
 
 
-def _parts(citations: CitationVectors | None, parallels: Parallels | None) -> frozenset[Part]:
-    there: dict[Part, bool] = {
+def _parts(citations: CitationVectors | None, parallels: Parallels | None) -> frozenset[Capability]:
+    there: dict[Capability, bool] = {
         "ngrams": True,
         "expansion": citations is not None,
         "parallels": parallels is not None,
@@ -114,23 +170,51 @@ def _parts(citations: CitationVectors | None, parallels: Parallels | None) -> fr
     return frozenset(part for part, is_there in there.items() if is_there)
 
 
-def _create(server: Server, proper: str, meta: Meta, shards: int, replicas: int) -> None:
-    create_index(server, terms_of(proper), index_body("terms", 1, replicas))
-    create_index(server, proper, passages_body(meta, shards, replicas))
-
-
-def _fill(server: Server, proper: str, spool: Spool, documents: Iterable[Document]) -> None:
-    index_documents(server, proper, documents)
-    index_documents(server, terms_of(proper), term_documents(spool.fields))
-    server.request("POST", f"/{proper},{terms_of(proper)}/_refresh")
-
-
-def _check_counts(server: Server, proper: str, spool: Spool) -> None:
+def _check_counts(server: Server, concrete: str, spool: Spool) -> None:
+    """Raise an error unless the server holds every document, after the last refresh."""
     terms = sum(len(field.numbers) for field in spool.fields.values())
-    for index, expected in ((proper, len(spool)), (terms_of(proper), terms)):
+    for index, expected in ((concrete, len(spool)), (terms_of(concrete), terms)):
         counted = count_documents(server, index)
         if counted != expected:
             raise ServerRefusedError(
                 f"{server.url} holds {counted} of {expected} documents of {index}; the new "
                 "index was discarded, try again"
             )
+
+
+def give_citations(
+    server: Server,
+    index: ElasticsearchIndex,
+    citations: CitationVectors | None,
+    progress: Progress = silent,
+) -> None:
+    """Build an index again with other citation vectors, or none; everything else stays the same.
+
+    The words are read from the index itself, so its source texts are not needed. The index stays in
+    use until the new one is complete.
+
+    Args:
+        server: The server.
+        index: The index.
+        citations: The new citation vectors, or None for an index without.
+        progress: Told of the passages that are indexed.
+
+    Raises:
+        SettingsMismatchError: The vectors do not fit the index's analysis.
+        AllusionError: As `build_es_index` raises; then the index is as it was.
+    """
+    if citations is not None:
+        citations.check(index.settings.analysis)
+    found = find_current(server, index.name)
+    build_es_index(
+        server,
+        index.name,
+        reread(index),
+        replace(index.settings, citations=citations.name if citations else ""),
+        index.vectors,
+        citations,
+        shards=found.setting("number_of_shards", 1),
+        replicas=found.setting("number_of_replicas", 0),
+        knn="hnsw" if found.meta().knn == "hnsw" else "flat",
+        progress=progress,
+    )

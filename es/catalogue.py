@@ -1,8 +1,9 @@
-"""The indexes on a server: how they are named, listed and deleted.
+"""The indexes on a server: their names, and how they are found, listed, created and deleted.
 
-An index has a name (`vulgate`). Users of the server find it under an alias (`allusion-vulgate`)
-that leads to the index proper (`allusion-vulgate-20260131120000-1a2b3c4d`); beside that lies
-one with its term statistics (`…-terms`). A rebuilt index is a new one, to which the alias moves.
+The user gives an index a name (`vulgate`). On the server, the alias `allusion-vulgate` points to a
+concrete index, `allusion-vulgate-20260131120000-1a2b3c4d`, and the term statistics lie in a second
+concrete index, with `-terms` at the end of its name. Rebuilding makes new concrete indexes; then
+the alias is moved to them.
 """
 
 import re
@@ -12,25 +13,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError, ServerRefusedError
-from allusion_es.es.answers import INDEXES, RESOLVED, Count, check_answer, strange_answer
+from allusion_es.es.answers import FORMAT, INDEXES, RESOLVED, check_answer, strange_answer
 from allusion_es.es.connection import Server
 from allusion_es.es.meta import KEY, Meta
-from allusion_es.retrieval.names import check_name
+from allusion_es.retrieval.index import check_name
 
 _PREFIX = "allusion-"
 _TERMS = "-terms"
 _STAMP = r"-\d{14}-[0-9a-f]{8}"
-_PROPER = re.compile(rf"{_PREFIX}(?P<name>[a-z0-9][a-z0-9_-]*){_STAMP}(?P<terms>{_TERMS})?")
+_CONCRETE_NAME = re.compile(rf"{_PREFIX}(?P<name>[a-z0-9][a-z0-9_-]*){_STAMP}({_TERMS})?")
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSummary:
-    """One line of a list of indexes.
+    """An index in a list of indexes.
 
     Attributes:
-        name: The name that the user gave it.
-        passages: How many passages it holds; 0 where it is damaged.
-        problem: Why it cannot be used, or "".
+        name: The name that the user gave to the index.
+        passages: Number of passages; 0 if the index is damaged.
+        problem: Why the index cannot be used, or "".
     """
 
     name: str
@@ -39,26 +40,30 @@ class IndexSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An index as the server describes it.
+class ConcreteIndex:
+    """A concrete index, as the server describes it.
 
     Attributes:
-        name: The name that the user gave it.
-        proper: The index that the alias leads to.
-        description: Its aliases, mappings and settings.
+        name: The name that the user gave to the index.
+        concrete: The name on the server, with the time of its creation.
+        description: Aliases, mappings and settings, as `GET /index` answers.
     """
 
     name: str
-    proper: str
+    concrete: str
     description: dict[str, Any]
 
     def meta(self) -> Meta:
-        """What it says of itself; see `Meta.from_json`."""
+        """The description in the mapping.
+
+        Raises:
+            IndexDamagedError: There is none that can be read.
+        """
         meta = self.description["mappings"].get("_meta")
         return Meta.from_json(meta if isinstance(meta, dict) else {}, self.name)
 
     def setting(self, name: str, default: int) -> int:
-        """One of its `index.` settings that are numbers; servers write them as strings."""
+        """A setting below `index.` that is a number, which servers write as a string."""
         try:
             return int(self.description["settings"]["index"].get(name, default))
         except (TypeError, ValueError):
@@ -77,47 +82,54 @@ def alias_of(name: str) -> str:
     return _PREFIX + name
 
 
-def new_proper_name(name: str) -> str:
-    """A name for a new index proper; no two are the same."""
+def new_concrete_name(name: str) -> str:
+    """A name for a new concrete index; random digits keep two of the same second apart."""
     stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime())
     return f"{alias_of(name)}-{stamp}-{secrets.token_hex(4)}"
 
 
-def terms_of(proper: str) -> str:
-    """The index with the term statistics of an index proper."""
-    return proper + _TERMS
+def terms_of(concrete: str) -> str:
+    """The name of the index with the term statistics of a concrete index."""
+    return concrete + _TERMS
 
 
-def find_all(server: Server, name: str | None = None) -> list[Found]:
-    """All indexes, or all of one name, finished or not, term statistics included."""
+def find_all(server: Server, name: str | None = None) -> list[ConcreteIndex]:
+    """All concrete indexes, or those of one name, including half-built ones and term statistics."""
     found = []
     pattern = f"{alias_of(name)}-*" if name else f"{_PREFIX}*"
-    for proper, description in sorted(describe_indexes(server, pattern).items()):
-        match = _PROPER.fullmatch(proper)
+    for concrete, description in sorted(describe_indexes(server, pattern).items()):
+        match = _CONCRETE_NAME.fullmatch(concrete)
         if match and name in (None, match["name"]):
-            found.append(_found(server, match["name"], proper, description))
+            found.append(_concrete_index(server, match["name"], concrete, description))
     return found
 
 
-def _found(server: Server, name: str, proper: str, description: dict[str, Any]) -> Found:
-    """An index, unless its format is no number: that is no other format, but no true answer."""
+def _concrete_index(
+    server: Server, name: str, concrete: str, description: dict[str, Any]
+) -> ConcreteIndex:
+    """A concrete index; raises an error if its format is no number.
+
+    Another number means that another version of this program built the index. Something else than a
+    number means that the answer was garbled, which must not lead to advice to rebuild the index.
+    """
     meta = description["mappings"].get("_meta")
     content = meta.get(KEY) if isinstance(meta, dict) else None
     if isinstance(content, dict) and "format" in content:
-        check_answer(content, {"format": Count}, server.url)
-    return Found(name, proper, description)
+        check_answer(content, FORMAT, server.url)
+    return ConcreteIndex(name, concrete, description)
 
 
 def describe_indexes(server: Server, pattern: str) -> dict[str, Any]:
-    """The description of each index whose name fits a pattern with `*`.
+    """The description of each index whose name fits a pattern with `*`, by name.
 
     Raises:
-        ServerRefusedError: What the server answers cannot be understood.
+        ServerRefusedError: The answer cannot be understood.
     """
     answer = server.request("GET", f"/{pattern}")
     check_answer(answer, INDEXES, server.url)
     if not answer:
-        # So short an answer could be anything's; this one is longer.
+        # Any server could answer `{}`, and stale indexes are deleted on the strength of it. So the
+        # same is asked by a request whose answer has more structure.
         check = server.request("GET", f"/_resolve/index/{pattern}")
         check_answer(check, RESOLVED, server.url)
         if check["indices"]:
@@ -125,13 +137,13 @@ def describe_indexes(server: Server, pattern: str) -> dict[str, Any]:
     return answer
 
 
-def is_current(found: Found) -> bool:
-    """Whether the alias leads to this index."""
+def is_current(found: ConcreteIndex) -> bool:
+    """True if the alias points to this concrete index."""
     return alias_of(found.name) in found.description["aliases"]
 
 
-def find_current(server: Server, name: str) -> Found:
-    """The index that the alias of `name` leads to.
+def find_current(server: Server, name: str) -> ConcreteIndex:
+    """The concrete index that the alias of `name` points to.
 
     Raises:
         UsageError: No index can have that name.
@@ -145,9 +157,9 @@ def find_current(server: Server, name: str) -> Found:
     except IndexMissingError:
         answer = {}
     check_answer(answer, INDEXES, server.url)
-    for proper, description in answer.items():
+    for concrete, description in answer.items():
         if alias_of(name) in description["aliases"]:
-            return _found(server, name, proper, description)
+            return _concrete_index(server, name, concrete, description)
     names = [found.name for found in find_all(server) if is_current(found)]
     known = f"it has {', '.join(names)}" if names else "it has none"
     raise IndexMissingError(
@@ -156,8 +168,8 @@ def find_current(server: Server, name: str) -> Found:
     )
 
 
-def list_indices(server: Server) -> list[IndexSummary]:
-    """The indexes that can be asked, by name."""
+def list_indexes(server: Server) -> list[IndexSummary]:
+    """The indexes that an alias points to, sorted by name; damaged ones too."""
     summaries = []
     for found in find_all(server):
         if is_current(found):
@@ -168,31 +180,21 @@ def list_indices(server: Server) -> list[IndexSummary]:
     return summaries
 
 
-def create_index(server: Server, proper: str, body: dict[str, Any]) -> None:
-    """Create an index with a name that no other has.
+def create_index(server: Server, concrete: str, body: dict[str, Any]) -> None:
+    """Create an index; its name must be new.
 
     Raises:
         AllusionError: The server refuses, or does not answer.
     """
     try:
-        server.change("PUT", f"/{proper}", body)
+        server.change("PUT", f"/{concrete}", body)
     except ServerRefusedError as error:
-        # Then the answer to the first of two attempts was lost.
+        # Names are random, so the index is our own: the answer to a first attempt was lost.
         if "resource_already_exists_exception" not in str(error):
             raise
 
 
-def delete_index(server: Server, name: str) -> None:
-    """Delete the index `name` and its term statistics.
-
-    Raises:
-        IndexMissingError: There is none; the message lists those that there are.
-    """
-    current = find_current(server, name)
-    delete_proper(server, [current.proper, terms_of(current.proper)])
-
-
-def delete_proper(server: Server, names: list[str]) -> None:
-    """Delete indexes proper, if they are there."""
+def delete_concrete(server: Server, names: list[str]) -> None:
+    """Delete those of some concrete indexes that exist."""
     if names:
         server.change("DELETE", f"/{','.join(names)}?ignore_unavailable=true")

@@ -1,27 +1,183 @@
-"""A connection to an Elasticsearch server of major 8 or 9."""
+"""A connection to an Elasticsearch server of major 8 or 9.
+
+`Server` sends every request of this package. It uses the transport of the official client (pool of
+nodes, TLS, retries when a connection breaks) but not the API above it: that speaks only to servers
+of the client's own major, and raises errors that name no URL.
+
+Answers are bounded: they end within a time and a size, and are valid JSON.
+"""
 
 import json
+import re
 import time
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from allusion_es.core.errors import AllusionError, ServerUnavailableError, UsageError
+import urllib3
+from elastic_transport import JsonSerializer, NodeConfig, TransportError, Urllib3HttpNode
+
+from allusion_es.core.characters import check_characters
+from allusion_es.core.errors import ServerUnavailableError, UsageError
 from allusion_es.es.address import Address, find_address
 from allusion_es.es.answers import ACKNOWLEDGED, NODES, check_answer, strange_answer
-from allusion_es.es.failures import (
+from allusion_es.es.errors import (
     answer_failure,
     is_lock,
+    is_transient,
     network_failure,
     too_large_failure,
     version_failure,
 )
-from allusion_es.es.passing import is_passing
-from allusion_es.es.readiness import until_ready
-from allusion_es.es.reading import TooLargeError
 from allusion_es.es.tls import needs_tls
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
+
+T = TypeVar("T")
+
+# --- Answers that end ---
+
+LARGEST_ANSWER = 256 * 2**20
+"""Most bytes of an answer. The largest true ones, to requests for words of thousands of passages,
+have some megabytes; a server that sends more than this is broken or hostile."""
+
+# Small enough that the time is looked at often, large enough to cost nothing.
+_CHUNK = 1 << 16
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class TooLargeError(RuntimeError):
+    """An answer has more bytes than are accepted."""
+
+
+def read_whole(read: Callable[[int], bytes], seconds: float, most: int) -> bytes:
+    """Read a body to its end, within limits of time and size.
+
+    Args:
+        read: Returns the bytes that have arrived, at most as many as it is given, and `b""` at the
+            end.
+        seconds: How long all reads together may take. A single read that hangs is not ended here;
+            the socket's own timeout does that.
+        most: How many bytes the body may have.
+
+    Raises:
+        TooLargeError: The body has more bytes.
+        TimeoutError: The body takes longer.
+
+    Example:
+        >>> import io
+        >>> read_whole(io.BytesIO(b"{}").read, seconds=1, most=10)
+        b'{}'
+    """
+    # A single read would wait anew for each byte of a server that sends them one by one.
+    give_up = time.monotonic() + seconds
+    parts: list[bytes] = []
+    size = 0
+    while part := read(_CHUNK):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise TooLargeError
+        if time.monotonic() > give_up:
+            raise TimeoutError
+    return b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """An HTTP answer that was read to its end.
+
+    It has the three attributes of urllib3's answers that the client's transport uses.
+
+    Attributes:
+        status: HTTP status.
+        headers: The headers; their names in any case.
+        data: The body.
+    """
+
+    status: int
+    headers: urllib3.HTTPHeaderDict
+    data: bytes
+
+
+def bounded_urlopen(
+    urlopen: Callable[..., urllib3.BaseHTTPResponse],
+    method: str,
+    url: str,
+    timeout: float,
+    *,
+    most: int = LARGEST_ANSWER,
+    **options: Any,  # noqa: ANN401 - passed on
+) -> WholeAnswer:
+    """Send a request by a pool's `urlopen`, and read the answer within limits of time and size.
+
+    Args:
+        urlopen: The method of a urllib3 pool.
+        method: HTTP method.
+        url: Path of the request.
+        timeout: Seconds for the answer to begin, and as many for it to end.
+        most: How many bytes the answer may have.
+        options: Further arguments of `urlopen`.
+
+    Raises:
+        TooLargeError: The answer has more bytes.
+        urllib3.exceptions.HTTPError: Nothing answers, or not in time.
+    """
+    answer = urlopen(method, url, timeout=timeout, preload_content=False, **options)
+    try:
+        # The oldest urllib3 that the client allows has no `read1`.
+        data = read_whole(getattr(answer, "read1", answer.read), timeout, most)
+    except TimeoutError:
+        answer.close()
+        message = "the answer did not end"
+        raise urllib3.exceptions.ReadTimeoutError(None, "", message) from None  # type: ignore[arg-type]
+    except BaseException:
+        # The rest of the answer is still to come, so this connection cannot be used again.
+        answer.close()
+        raise
+    answer.release_conn()
+    return WholeAnswer(answer.status, answer.headers, data)
+
+
+class BoundedNode(Urllib3HttpNode):
+    """A node of the client's transport whose answers are bounded in time and size."""
+
+    def __init__(self, config: NodeConfig) -> None:
+        """Make the node, and replace how its pool sends requests."""
+        super().__init__(config)
+        # The transport has no hook between sending a request and reading the whole answer.
+        pool: Any = self.pool
+        pool.urlopen = partial(bounded_urlopen, self.pool.urlopen)
+
+
+class StrictJson(JsonSerializer):
+    """A serializer that refuses NaN, Infinity and lone surrogates, which JSON does not have.
+
+    Python's own reader accepts them. Further on, NaN would disturb every order by score, and a lone
+    surrogate could not be printed.
+    """
+
+    def json_loads(self, data: bytes) -> Any:  # noqa: ANN401 - what JSON can hold
+        """The value that JSON text stands for.
+
+        Raises:
+            ValueError: It is not JSON.
+        """
+        value = json.loads(data, parse_constant=_refuse)
+        # To look at every string takes long; only an escape can have brought a surrogate in.
+        if _SURROGATE.search(data):
+            check_characters(value)
+        return value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+# --- Requests ---
 
 # Major 8 speaks this, and major 9 still does; so one installed client serves both.
 _JSON = "application/vnd.elasticsearch+json; compatible-with=8"
@@ -30,21 +186,28 @@ _LINES = "application/vnd.elasticsearch+x-ndjson; compatible-with=8"
 _ANY_VERSION = "application/json"
 
 _RETRY_STATUS = frozenset({429, 502, 503, 504})
+
 _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
+"""Pauses before a request is sent again. Together they are about as long as a cluster takes to see
+that a node is gone. The transport's own retries on a status have no pause between them."""
+
 _MOST_SECONDS = 20.0
-"""What a server that says when to try again can ask for, at most."""
+"""Longest pause that a server may ask for (`Retry-After`)."""
+
+_POLL_SECONDS = 0.5
+"""Pause between two attempts to reach a server that is starting."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class Server:
-    """An Elasticsearch server, or a cluster of them; close it, or use it in `with`.
+    """A connection to an Elasticsearch server or cluster; close it, or use it in `with`.
 
     Every failure is an `AllusionError` of one line that names the URL and holds no secret.
 
     Attributes:
-        url: The URLs, fit for messages.
-        version: The lowest version among its nodes, "" where the login may not ask for it.
+        url: The URLs for messages, without a login.
+        version: The lowest version among the nodes, or "" if the login may not ask for it.
 
     Example:
         >>> with Server.connect("http://localhost:9200") as server:  # doctest: +SKIP
@@ -53,14 +216,14 @@ class Server:
     """
 
     def __init__(self, address: Address, timeout: float = 30.0) -> None:
-        """Use `connect`, which also asks whether the server can be used."""
+        """Prepare a connection; `connect` also checks that the server can be used."""
         self.url = address.shown
         self.version = ""
         self._timeout = timeout
         self._urls, self._ca_certs = address.urls, address.ca_certs
         self._several = len(address.urls) > 1
         self._authorization = address.login.header()
-        self._secrets = address.login.secrets()
+        self._login = address.login
         self._client = _client(address)
 
     @staticmethod
@@ -85,7 +248,7 @@ class Server:
             api_key: An API key, as Elasticsearch shows it.
             user: A user's name.
             password: The user's password.
-            timeout: Seconds to wait for each answer to begin, and then to end.
+            timeout: Seconds to wait for each answer to begin, and as many for it to end.
             wait: Seconds to go on trying while nothing answers or the server is not ready.
 
         Raises:
@@ -112,11 +275,11 @@ class Server:
         return server
 
     def __enter__(self) -> "Server":
-        """The server itself."""
+        """Return the server itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close all connections."""
         self.close()
 
     def close(self) -> None:
@@ -126,10 +289,12 @@ class Server:
     def request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Send a request, with a JSON body if one is given; the answer as plain values.
+        """Send a request, with a JSON body if one is given, and return the answer's JSON object.
+
+        Busy servers and transient failures are asked again for some seconds.
 
         Raises:
-            IndexMissingError: What is asked for does not exist (404).
+            IndexMissingError: The index or document does not exist (404).
             ServerUnavailableError: Nothing answers, or not in time.
             ServerRefusedError: The server refuses.
         """
@@ -137,10 +302,11 @@ class Server:
         return self._send(method, path, data, _JSON)
 
     def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
-        """Send a request that changes indexes; the whole cluster knows when it returns.
+        """Send a request that changes indexes or aliases, and wait until all nodes know of it.
 
         Raises:
-            ServerUnavailableError: Not all nodes could be told in time; or as `request` raises.
+            ServerUnavailableError: Not all nodes could be told in time.
+            AllusionError: As `request` raises.
         """
         answer = self.request(method, path, body)
         check_answer(answer, ACKNOWLEDGED, self.url)
@@ -151,20 +317,25 @@ class Server:
             )
 
     def send_lines(self, path: str, lines: Iterable[bytes]) -> dict[str, Any]:
-        """Post JSON objects, one a line (`_bulk`, `_msearch`); raises as `request` does."""
+        """Post JSON objects, one a line, as `_bulk` and `_msearch` want them.
+
+        Raises:
+            AllusionError: As `request` raises.
+        """
         return self._send("POST", path, b"\n".join(lines) + b"\n", _LINES)
 
     def _check_version(self) -> None:
+        """Raise an error unless every node is an Elasticsearch of a supported version."""
         from importlib.metadata import version as version_of
 
-        # A bare server has no `GET /`, so the nodes are asked.
+        # A server without its optional modules has no `GET /`, so the nodes are asked.
         status, headers, body = self._try("GET", "/_nodes?filter_path=nodes.*.version", None, "")
         if status == 403 and headers.get("x-elastic-product") == "Elasticsearch":
-            return  # a login for nothing but the indexes; what follows will show
+            return  # a login that may use indexes only; the next request shows if it may
         if failure := answer_failure(status, headers, body, self.url):
             # Some servers with TLS answer what comes without it.
             plain = (needs_tls(url) for url in self._urls if status == 400)
-            raise self._scrubbed(next(filter(None, plain), failure))
+            raise self._login.without_secrets(next(filter(None, plain), failure))
         check_answer(body, NODES, self.url)
         versions = [str(node["version"]) for node in body["nodes"].values()]
         client = version_of("elasticsearch")
@@ -174,24 +345,28 @@ class Server:
         self.version = min(versions)
 
     def _send(self, method: str, path: str, data: bytes | None, media: str) -> dict[str, Any]:
+        """Send a request until its answer is good, its failure final, or all pauses are used up.
+
+        An answer that still lacks shards after the last retry is returned: callers refuse it, or
+        accept it where the user allows partial answers.
+        """
         delays = list(_RETRY_SECONDS)
         while True:
             status, headers, body = self._try(method, path, data, media)
             failure = answer_failure(status, headers, body, self.url)
             busy = status in _RETRY_STATUS and not is_lock(status, body)
-            again = is_passing(body) if failure is None else busy
-            if not (again and delays):
+            retry = is_transient(body) if failure is None else busy
+            if not (retry and delays):
                 if failure is not None:
-                    raise self._scrubbed(failure)
+                    raise self._login.without_secrets(failure)
                 answer: dict[str, Any] = body
                 return answer
-            time.sleep(max(delays.pop(0), _asked_delay(headers)))
+            time.sleep(max(delays.pop(0), _retry_after(headers)))
 
     def _try(
         self, method: str, path: str, data: bytes | None, media: str
     ) -> tuple[int, Mapping[str, str], Any]:
-        from elastic_transport import TransportError
-
+        """Status, headers and body of one answer, whatever its status."""
         accept = _JSON if media else _ANY_VERSION
         headers = {"accept": accept, **self._authorization}
         if data is not None:
@@ -212,22 +387,43 @@ class Server:
         except TransportError as error:
             failure = network_failure(error, self.url, self._timeout, self._urls, self._ca_certs)
             # The library's error holds the request's headers, and with them the login.
-            raise self._scrubbed(failure) from None
+            raise self._login.without_secrets(failure) from None
         except TooLargeError:
             raise too_large_failure(self.url) from None
         except RecursionError:
             raise strange_answer(self.url, "nested too deeply") from None
         return meta.status, meta.headers, body
 
-    def _scrubbed(self, failure: AllusionError) -> AllusionError:
-        text = str(failure)
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return type(failure)(text)
+
+def until_ready(attempt: Callable[[], T], wait: float) -> T:
+    """Repeat an attempt while the server is unavailable, and return its result.
+
+    Args:
+        attempt: Asks the server.
+        wait: Seconds to go on trying; 0 tries once.
+
+    Raises:
+        ServerUnavailableError: The server still is unavailable after `wait` seconds.
+
+    Example:
+        >>> until_ready(lambda: "8.19.0", wait=0.0)
+        '8.19.0'
+    """
+    give_up = time.monotonic() + wait
+    while True:
+        try:
+            return attempt()
+        except ServerUnavailableError:
+            left = give_up - time.monotonic()
+            if left <= 0:
+                raise
+        time.sleep(min(_POLL_SECONDS, left))
 
 
 def encode(value: Mapping[str, Any]) -> bytes:
-    """JSON in its shortest form, on one line.
+    """Encode an object as JSON in its shortest form, on one line.
+
+    Lone surrogates become `?`, since servers refuse them.
 
     Example:
         >>> encode({"a": [1, 2]})
@@ -237,9 +433,9 @@ def encode(value: Mapping[str, Any]) -> bytes:
 
 
 def _client(address: Address) -> "Elasticsearch":
+    """The official client for an address, with bounded answers and strict JSON."""
+    # The client takes half a second to import, and commands without a server need none of it.
     from elasticsearch import Elasticsearch
-
-    from allusion_es.es.bounded import BoundedNode, StrictJson
 
     serializers = dict.fromkeys((_ANY_VERSION, _JSON.partition(";")[0]), StrictJson())
     options: dict[str, Any] = {"node_class": BoundedNode, "serializers": serializers}
@@ -256,7 +452,7 @@ def _client(address: Address) -> "Elasticsearch":
         raise UsageError(f"{address.shown}: {' '.join(str(error).split())}") from None
 
 
-def _asked_delay(headers: Mapping[str, str]) -> float:
-    """Seconds after which a server says that it can be asked again; 0 where it does not."""
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """The seconds of a `Retry-After` header, within limits; 0 if there is none."""
     text = headers.get("retry-after", "")
     return min(float(text), _MOST_SECONDS) if text.isdecimal() else 0.0

@@ -1,23 +1,71 @@
-"""What stands in a passage's document, as far as the passage alone decides it."""
+"""The encoding of passages and words in documents, for the code that writes and that reads them.
+
+Texts are analysed here, not on the server: words lie in a document with blanks between them, and
+the server only splits at blanks. So both indexes have the same words.
+"""
 
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from allusion_es.core.errors import InputError
 from allusion_es.es.connection import encode
-from allusion_es.es.limits import check_passage
 from allusion_es.es.meta import NGRAM, PASSAGE_FIELDS
-from allusion_es.language.word_parts import all_grams
+from allusion_es.language.citations.word_parts import all_grams
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.types import Field
 
+MAX_WORD = 255
+"""Longest word, in characters: Lucene's whitespace tokenizer cuts longer ones in two."""
 
-def describe(analysed: AnalysedPassage) -> bytes:
-    """The document of a passage, encoded, without its weights and vectors.
+MAX_ID_BYTES = 512
+"""Longest id of a document that Elasticsearch accepts, in bytes of UTF-8."""
+
+# Each word becomes part of the id of a document of the terms index, after "token:" or "lemma:".
+_MAX_WORD_BYTES = MAX_ID_BYTES - 10
+
+
+def check_passage(analysed: AnalysedPassage) -> None:
+    """Raise an error unless the id and the words of a passage can be indexed.
 
     Raises:
-        InputError: Its id or one of its words cannot be indexed.
+        InputError: The message names the passage, and the word that is at fault.
+    """
+    identifier = analysed.passage.id
+    if not identifier or len(identifier.encode("utf-8", "replace")) > MAX_ID_BYTES:
+        raise InputError(
+            f"passage id {identifier[:60]!r}: ids have 1 to {MAX_ID_BYTES} bytes in UTF-8"
+        )
+    for words in (analysed.analysis.tokens, analysed.analysis.lemmas):
+        for word in words:
+            if problem := _problem(word):
+                raise InputError(f"passage {identifier}: {problem}")
+
+
+@lru_cache(maxsize=1 << 17)  # texts repeat their words
+def _problem(word: str) -> str:
+    """The reason why a word cannot be indexed, or "" if it can.
+
+    In documents, a blank ends a word and `|` comes before a frequency (see `frequency_words`).
+    """
+    if not word or "|" in word or any(character.isspace() for character in word):
+        return f"word {word[:60]!r} is empty or has a blank or |"
+    if len(word) > MAX_WORD or len(word.encode("utf-8", "replace")) > _MAX_WORD_BYTES:
+        return (
+            f"word {word[:40] + '…'!r} has {len(word)} characters, more than can be indexed "
+            f"({MAX_WORD}, in UTF-8 {_MAX_WORD_BYTES} bytes)"
+        )
+    return ""
+
+
+def describe(analysed: AnalysedPassage) -> bytes:
+    """The document of a passage as JSON, as far as the passage alone determines it.
+
+    `DocumentBuilder` adds norms, vectors and expansions, which depend on the whole collection.
+
+    Raises:
+        InputError: The id or a word cannot be indexed.
     """
     check_passage(analysed)
     content = {name: getattr(analysed.passage, name) for name in PASSAGE_FIELDS}
@@ -32,10 +80,11 @@ def describe(analysed: AnalysedPassage) -> bytes:
 
 
 def frequency_words(word: str, frequency: int) -> list[str]:
-    """How a word that occurs so often stands in a field of frequencies.
+    """The terms that stand for a word of a given frequency in a `…_frequencies` field.
 
-    A query that asks for all of them, each with the same boost, finds the boost times the
-    frequency, which no other way without scripts gives exactly.
+    The field's similarity gives each matching term its boost. A query for all terms of a word with
+    the same boost therefore scores boost × frequency, exactly and without a script; TfIdf needs
+    that. A real term frequency would be no use: Lucene's similarities dampen it.
 
     Example:
         >>> frequency_words("deus", 3)
@@ -45,7 +94,9 @@ def frequency_words(word: str, frequency: int) -> list[str]:
 
 
 def pack_words(tokens: Sequence[str], lemmas: Sequence[str]) -> str:
-    """The words of both fields in the form that a server hands out fastest: a binary column.
+    """The words of both fields as one value of a binary column.
+
+    A server returns columns several times faster than parts of the document's source.
 
     Example:
         >>> unpack_words(pack_words(["dixit", "deus"], ["dico", "deus"]))
@@ -55,13 +106,17 @@ def pack_words(tokens: Sequence[str], lemmas: Sequence[str]) -> str:
 
 
 def unpack_words(packed: str) -> tuple[str, str]:
-    """Tokens and lemmas, with blanks between them, from what `pack_words` gave."""
+    """The tokens and the lemmas, with blanks between them, that `pack_words` packed.
+
+    Raises:
+        ValueError: It is no base64, or no UTF-8.
+    """
     tokens, _, lemmas = b64decode(packed).decode().partition("\n")
     return tokens, lemmas
 
 
 def feature_name(lemma: str) -> str:
-    """How a lemma is named in an expansion: servers take a dot for the end of a field's name.
+    """The name of a lemma in an expansion, without dots: servers would make objects of its parts.
 
     Example:
         >>> feature_name("deus"), feature_name("d.")
@@ -86,7 +141,9 @@ def _grams(token: str) -> tuple[str, ...]:
 
 
 def _frequencies(words: Sequence[str]) -> str:
+    """The value of a `…_frequencies` field."""
     distinct = dict.fromkeys(words)
+    # Most verses repeat no word.
     if len(distinct) == len(words):
         return " ".join(words)
     counts = Counter(words)

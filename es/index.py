@@ -1,4 +1,8 @@
-"""An index on Elasticsearch as a `CandidateIndex`: the same answers as in this process."""
+"""An index on Elasticsearch as a `CandidateIndex`.
+
+Its answers are those of the index in this process: the same ids in the same order, and scores that
+agree to single precision.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -7,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from allusion_es.core.errors import IndexDamagedError, UsageError
-from allusion_es.corpora.books import BOOKS
+from allusion_es.corpora.bible.books import BOOKS
 from allusion_es.corpora.passage import Passage
-from allusion_es.es.batches import batches
 from allusion_es.es.bulk import count_documents
-from allusion_es.es.catalogue import Found, find_current
+from allusion_es.es.catalogue import ConcreteIndex, find_current
 from allusion_es.es.connection import Server
-from allusion_es.es.lookups import Lookups, Term
 from allusion_es.es.meta import rebuild_advice
 from allusion_es.es.partial import Partial
 from allusion_es.es.queries import (
@@ -25,25 +27,32 @@ from allusion_es.es.queries import (
     search_body,
     tfidf_query,
 )
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.vectors import NoVectors, WordVectors, kept_vectors
-from allusion_es.retrieval.parts import Part, need
-from allusion_es.retrieval.texts import CodedTexts, code_texts
+from allusion_es.es.requests import CachedRequests, Term, batches
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.vectors.types import NoVectors, WordVectors, kept_vectors
+from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
+from allusion_es.retrieval.index import Capability, require_capability
 from allusion_es.retrieval.types import (
     FIELDS,
     Field,
     Ranking,
+    SearchFilter,
     SearchRequest,
     TermStatistics,
-    Within,
 )
 
 MAX_WORDS = 1024
-"""Distinct words that one search takes."""
+"""Most distinct words of one search. A server's limit of clauses depends on its memory, but it is
+never less than this."""
 
+# Elasticsearch's own value of `max_result_window` where an index does not set it.
 _DEFAULT_WINDOW = 10_000
+
+# Searches go to the server together, but their answers must stay far below `LARGEST_ANSWER`.
 _HITS_TOGETHER = 10_000
 _SEARCHES_TOGETHER = 64
+
+# Statistics of a word that the collection does not have.
 _UNKNOWN = (0, 0, 0)
 
 
@@ -54,22 +63,22 @@ def open_index(
     models: Callable[[str], CitationVectors] | None = None,
     partial: Partial | None = None,
 ) -> "ElasticsearchIndex":
-    """Open the index `name`.
+    """Open the index of a name.
 
     Args:
-        server: Where it is.
-        name: Its name.
-        vectors: Gives the word vectors that the index was built with; called when needed.
-            Without it, no word has a vector.
-        models: Gives the citation vectors of a name; called when needed.
-        partial: Allows searches that not all shards took part in, and is told of them; without
-            it they are refused. Scores then are those of the shards that did.
+        server: The server.
+        name: The name that the user gave to the index.
+        vectors: Returns the word vectors that the index was built with; called when they are
+            needed. Without it, no word has a vector.
+        models: Returns the citation vectors of a name; called when they are needed.
+        partial: Permission to accept partial answers, which records what was missing; without it
+            they are refused. Scores then come from the statistics of the shards that answered.
 
     Raises:
-        IndexMissingError: There is none; the message lists those that there are.
-        IndexDamagedError: It is of another format, or has lost passages; the message says how
-            to rebuild it.
-        ServerRefusedError: A shard is missing, and that is not allowed.
+        IndexMissingError: There is no such index; the message lists those that there are.
+        IndexDamagedError: The index has another format, or has lost passages; the message says
+            how to rebuild it.
+        ServerRefusedError: A shard is missing, and partial answers are not accepted.
     """
     found = find_current(server, name)
     if partial is None:
@@ -77,9 +86,9 @@ def open_index(
     return ElasticsearchIndex(server, found, vectors, models, partial)
 
 
-def _check_count(server: Server, found: Found) -> None:
-    """Refuse an index some of whose passages were lost with a shard, or deleted."""
-    count, expected = count_documents(server, found.proper), found.meta().passages
+def _check_count(server: Server, found: ConcreteIndex) -> None:
+    """Raise an error if some passages of an index were lost with a shard, or deleted."""
+    count, expected = count_documents(server, found.concrete), found.meta().passages
     if count != expected:
         raise IndexDamagedError(
             f"index {found.name!r} at {server.url} has {count} passages instead of {expected}; "
@@ -88,109 +97,114 @@ def _check_count(server: Server, found: Found) -> None:
 
 
 class ElasticsearchIndex:
-    """An index that `build_es_index` built; see `open_index`.
+    """An index that `build_es_index` built on a server; `open_index` opens it.
 
-    It stays with the passages that it found when it was opened: if the index is rebuilt
-    meanwhile, the next request fails instead of mixing two collections. What was asked lately
-    is kept in memory, up to a limit. It is not made for several threads at once.
+    It is bound to the concrete index that it found when it was opened. If the index is rebuilt
+    meanwhile, the next request fails instead of mixing two collections. Words and statistics are
+    kept in an LRU cache. One index must not be used by several threads at once.
     """
 
     def __init__(
         self,
         server: Server,
-        found: Found,
+        found: ConcreteIndex,
         vectors: Callable[[], WordVectors] | None,
         models: Callable[[str], CitationVectors] | None,
         partial: Partial | None = None,
     ) -> None:
-        """Use `open_index`."""
+        """Wrap a concrete index without checking it; `open_index` checks it too."""
         meta = found.meta()
         self.name = found.name
-        self.fingerprint = found.proper
+        self.fingerprint = found.concrete
         self.settings = meta.settings
         self.max_candidates = found.setting("max_result_window", _DEFAULT_WINDOW)
         self._meta = meta
-        self._elsewhere = vectors
-        self._models = models
-        self._lookups = Lookups(server, self.name, found.proper, meta.terms_index, partial)
+        self._load_vectors = vectors
+        self._load_citations = models
+        self._requests = CachedRequests(
+            server, self.name, found.concrete, meta.terms_index, partial
+        )
 
     def __len__(self) -> int:
-        """How many passages it holds."""
+        """The number of passages."""
         return self._meta.passages
 
     @property
-    def parts(self) -> frozenset[Part]:
-        """See `CandidateIndex.parts`."""
-        return self._meta.parts
+    def capabilities(self) -> frozenset[Capability]:
+        """The optional kinds of search that it supports, as in `CandidateIndex`."""
+        return self._meta.capabilities
 
     @cached_property
     def vectors(self) -> WordVectors | None:
-        """The word vectors that it was built with, if any."""
+        """The word vectors that it was built with, or None if it has none."""
         if not self._meta.dimension:
             return None
-        if self._elsewhere is None:
+        if self._load_vectors is None:
             return NoVectors(self.settings.vectors, self._meta.dimension)
-        return kept_vectors(self._elsewhere())
+        return kept_vectors(self._load_vectors())
 
     @cached_property
     def citations(self) -> CitationVectors | None:
-        """See `CandidateIndex.citations`."""
-        if not self._meta.citation_dimension or self._models is None:
+        """The citation vectors that it was built with, or None, as in `CandidateIndex`."""
+        if not self._meta.citation_dimension or self._load_citations is None:
             return None
-        return self._models(self.settings.citations)
+        return self._load_citations(self.settings.citations)
 
-    def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
-        """See `CandidateIndex.ids`; asked for page by page."""
+    def ids(self, search_filter: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """The ids of passages, sorted, as in `CandidateIndex`; read page by page."""
         found: list[str] = []
-        while hits := self._lookups.search([ids_body(within, self.max_candidates, found[-1:])])[0]:
+        while hits := self._requests.search(
+            [ids_body(search_filter, self.max_candidates, found[-1:])]
+        )[0]:
             found.extend(hit["sort"][0] for hit in hits)
         return tuple(found)
 
     def books(self) -> frozenset[str]:
-        """See `CandidateIndex.books`."""
-        return self._lookups.books(most=len(BOOKS))
+        """The books of all passages, as in `CandidateIndex`."""
+        return self._requests.books(most=len(BOOKS))
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
-        """See `CandidateIndex.search`.
+        """The rankings of several searches, as in `CandidateIndex`; sent together.
 
         Raises:
-            UsageError: A request asks for more passages or words than a search takes, or for
-                neighbours where there are no vectors.
+            UsageError: A request asks for too many passages or words, or for a kind of search
+                that the index does not support.
             ServerRefusedError: The server refuses, or could not search the whole index.
         """
         for request in requests:
             self._check(request)
         bodies = self._bodies(requests)
         rankings = [Ranking.empty()] * len(requests)
-        asked = [number for number, body in enumerate(bodies) if body is not None]
+        # Requests whose words nobody has keep their empty ranking, and are not sent.
+        sent = [number for number, body in enumerate(bodies) if body is not None]
         together = max(1, _HITS_TOGETHER // max((r.size for r in requests), default=1))
-        for batch in batches(asked, min(together, _SEARCHES_TOGETHER)):
-            answers = self._lookups.search([bodies[number] or {} for number in batch])
+        for batch in batches(sent, min(together, _SEARCHES_TOGETHER)):
+            answers = self._requests.search([bodies[number] or {} for number in batch])
             for number, hits in zip(batch, answers, strict=True):
                 rankings[number] = _ranking(requests[number], hits)
         return rankings
 
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
-        """See `CandidateIndex.texts`."""
-        words = self._lookups.words(ids)
+        """The words of passages as numbers, as in `CandidateIndex`."""
+        words = self._requests.words(ids)
         place = FIELDS.index(field)
         return code_texts([words[identifier][place].split() for identifier in ids])
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """See `CandidateIndex.passages`."""
-        sources = self._lookups.passages(ids)
+        """Passages with text and place, as in `CandidateIndex`."""
+        sources = self._requests.passages(ids)
         return [Passage(**sources[identifier]) for identifier in ids]
 
     def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
-        """See `CandidateIndex.parallels`."""
-        if "parallels" not in self.parts:
+        """For each passage the ids of its parallels, as in `CandidateIndex`."""
+        if "parallels" not in self.capabilities:
             return [()] * len(ids)
-        found = self._lookups.parallels(ids)
+        found = self._requests.parallels(ids)
         return [found[identifier] for identifier in ids]
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
-        """See `CandidateIndex.statistics`."""
-        terms = self._lookups.terms(field, words)
+        """Document and collection frequencies of words, as in `CandidateIndex`."""
+        terms = self._requests.terms(field, words)
         found = [terms.get(word, _UNKNOWN) for word in words]
         extent = self._meta.extents[field]
         return TermStatistics(
@@ -201,6 +215,7 @@ class ElasticsearchIndex:
         )
 
     def _check(self, request: SearchRequest) -> None:
+        """Raise an error here for what the server would refuse in less clear words."""
         if request.size > self.max_candidates:
             raise UsageError(
                 f"{request.size} candidates are more than the {self.max_candidates} that index "
@@ -211,14 +226,17 @@ class ElasticsearchIndex:
                 f"{len(request.words)} distinct words are more than the {MAX_WORDS} that one "
                 "search takes; ask for fewer"
             )
-        need(request.kind, self.parts, self.name)
+        require_capability(request.kind, self.capabilities, self.name)
 
     def _bodies(self, requests: Sequence[SearchRequest]) -> list[dict[str, Any] | None]:
-        """One search body a request, None where nothing can be found."""
+        """The body of each request's search, or None where nothing can be found."""
         terms: dict[Field, Mapping[str, Term]] = {}
         for field in FIELDS:
+            # All words of all requests are looked up at once.
             weighed = [r.words for r in requests if r.kind == "tfidf" and r.field == field]
-            terms[field] = self._lookups.terms(field, [word for words in weighed for word in words])
+            terms[field] = self._requests.terms(
+                field, [word for words in weighed for word in words]
+            )
         bodies = []
         for request in requests:
             query = self._query(request, terms[request.field]) if request.size > 0 else None
@@ -234,7 +252,8 @@ class ElasticsearchIndex:
 
 
 def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
-    # The server computes in single precision and prints the shortest digits that mean the same.
+    # Servers compute scores in single precision and print the shortest digits that identify them.
+    # Read as doubles, these digits would be other numbers than the ones that were computed.
     singles = np.array([hit["sort"][0] for hit in hits], dtype=np.float32)
     scores = singles.astype(np.float64)
     if request.kind in ("knn", "citations"):

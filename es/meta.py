@@ -1,37 +1,35 @@
-"""What an index on a server says of itself, in the `_meta` of its mapping."""
+"""The description of an index that is kept on the server, in the `_meta` of its mapping."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.errors import IndexDamagedError
-from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.parts import Part
+from allusion_es.retrieval.index import Capability, IndexSettings
 from allusion_es.retrieval.types import FIELDS, Field
 
 FORMAT = 3
-"""Raised whenever indexes change in a way that older programs cannot read."""
+"""Version of the format; raised when indexes change so that older programs cannot read them."""
 
 READABLE = (1, 2, FORMAT)
-"""Formats that this program reads; 1 has no citation vectors, 2 no n-grams and parallels."""
+"""Formats that this program reads: 1 lacks citation vectors, 2 lacks n-grams and parallels."""
 
 CITATION_VECTOR = "citation_vector"
 """The field that holds a passage's citation vector."""
 
 EXPANSION = "expansion"
-"""The field that holds a passage's expansion."""
+"""The field that holds a passage's expansion: lemmas of texts that cite it, with weights."""
 
 NGRAM = "ngram"
-"""The field that holds the sequences of letters of a passage's tokens."""
+"""The field that holds the n-grams of letters of a passage's tokens."""
 
 PARALLELS = "parallels"
 """The field that holds the ids of passages that say nearly the same."""
 
 _MOST = 1 << 53
-"""More than any collection has of anything."""
+"""Upper limit of counts, which only a damaged description exceeds."""
 
 KEY = "allusion_es"
-"""Where in `_meta` it stands, so that others can keep notes there too."""
-
+"""Key in `_meta` that holds the description, so that others can keep notes there too."""
 
 PASSAGE_FIELDS = (
     "id",
@@ -48,17 +46,17 @@ PASSAGE_FIELDS = (
 
 
 def rebuild_advice(name: str) -> str:
-    """What to do about an index that cannot be used."""
+    """The advice to rebuild an index, as the end of an error message."""
     return f"rebuild it with 'allusion-es index … --name {name} --es URL'"
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How large one field of a collection is.
+    """The size of one field of a collection.
 
     Attributes:
-        passages: Passages that have at least one word.
-        words: Words of all passages, repetitions counted.
+        passages: Number of passages that have at least one word.
+        words: Number of words of all passages, repetitions counted.
     """
 
     passages: int
@@ -66,24 +64,24 @@ class Extent:
 
     @property
     def mean_length(self) -> float:
-        """Words of a passage on average, passages without words left out."""
+        """Mean number of words of a passage, without the passages that have none."""
         return self.words / self.passages if self.passages else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """An index's description of itself.
+    """The description of an index.
 
     Attributes:
-        name: The name that the user gave it.
-        settings: How it was built.
-        passages: How many passages it holds, those without words included.
+        name: The name that the user gave to the index.
+        settings: How the index was built.
+        passages: Number of passages, those without words included.
         extents: The size of each field.
-        terms_index: The index that holds its term statistics.
-        dimension: Length of its vectors, 0 where it has none.
-        knn: How its vectors are searched: `flat` exactly, `hnsw` approximately.
-        citation_dimension: Length of its citation vectors, 0 where it has none.
-        more: What else it has.
+        terms_index: Name of the index that holds the term statistics.
+        dimension: Length of the word vectors, 0 if there are none.
+        knn: How vectors are searched: `flat` exactly, `hnsw` approximately.
+        citation_dimension: Length of the citation vectors, 0 if there are none.
+        more: Capabilities besides those that follow from the two dimensions.
     """
 
     name: str
@@ -94,16 +92,19 @@ class Meta:
     dimension: int
     knn: str
     citation_dimension: int = 0
-    more: frozenset[Part] = frozenset()
+    more: frozenset[Capability] = frozenset()
 
     @property
-    def parts(self) -> frozenset[Part]:
-        """See `CandidateIndex.parts`."""
-        vectors: dict[Part, int] = {"knn": self.dimension, "citations": self.citation_dimension}
+    def capabilities(self) -> frozenset[Capability]:
+        """The optional kinds of search that the index supports."""
+        vectors: dict[Capability, int] = {
+            "knn": self.dimension,
+            "citations": self.citation_dimension,
+        }
         return self.more | {part for part, dimension in vectors.items() if dimension}
 
     def to_json(self) -> dict[str, Any]:
-        """As a mapping's `_meta`."""
+        """The description as the value of a mapping's `_meta`."""
         extents = {
             field: {"passages": extent.passages, "words": extent.words}
             for field, extent in self.extents.items()
@@ -124,10 +125,14 @@ class Meta:
 
     @staticmethod
     def from_json(meta: dict[str, Any], name: str) -> "Meta":
-        """The description in a mapping's `_meta`; `name` is for messages.
+        """Read the description in a mapping's `_meta`.
+
+        Args:
+            meta: The `_meta`.
+            name: The name of the index, for messages.
 
         Raises:
-            IndexDamagedError: It is of another format, or cannot be understood.
+            IndexDamagedError: The format is not readable, or the description is damaged.
         """
         rebuild = rebuild_advice(name)
         content = meta.get(KEY)
@@ -144,6 +149,7 @@ class Meta:
                 field: Extent(_count(size["passages"]), _count(size["words"]))
                 for field, size in sizes.items()
             }
+            # Formats 1 and 2 lack the last two entries.
             return Meta(
                 str(content["name"]),
                 IndexSettings.from_json(content["settings"]),

@@ -1,21 +1,26 @@
-"""Answers that not all shards of an index took part in."""
+"""Partial answers: answers to which some shards of an index did not contribute.
+
+A shard is missing when its node is down and no other node has a copy. By default such answers are
+refused, since the passages of that shard would silently be absent from every result. With
+`--allow-partial` they are accepted, and the user is told how much was missing.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.errors import ServerRefusedError
-from allusion_es.es.failures import reason_of
+from allusion_es.es.errors import reason_of
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """How much of an index an answer lacks.
+    """The number of shards that are missing from an answer, and the server's reason.
 
     Attributes:
-        searched: Shards that were searched to the end.
-        shards: Shards that the index has.
-        reason: What the server says of the others.
+        searched: How many shards were searched to the end.
+        shards: How many shards the index has.
+        reason: The server's reason why the others were not searched.
     """
 
     searched: int
@@ -23,7 +28,7 @@ class Shortfall:
     reason: str
 
     def error(self, url: str) -> ServerRefusedError:
-        """What to say where answers must be whole."""
+        """The error to raise where partial answers are not allowed."""
         return ServerRefusedError(
             f"{url} searched only {self.searched} of {self.shards} shards ({self.reason}); see "
             "to the cluster's health and try again"
@@ -31,10 +36,12 @@ class Shortfall:
 
 
 class Partial:
-    """Allows answers that lack some shards, and remembers the worst of them.
+    """Permission to accept partial answers, and a record of how partial they were.
+
+    An index that is opened without a `Partial` refuses partial answers.
 
     Attributes:
-        worst: What the answer that lacked most lacked; None while all were whole.
+        worst: The shortfall of the answer from the fewest shards; None while all were complete.
 
     Example:
         >>> partial = Partial()
@@ -45,17 +52,17 @@ class Partial:
     """
 
     def __init__(self) -> None:
-        """Nothing is missing yet."""
+        """Start with no shortfall."""
         self.worst: Shortfall | None = None
 
     def note(self, shortfall: Shortfall) -> None:
-        """Remember that something was missing."""
+        """Record the shortfall of an answer."""
         if self.worst is None or shortfall.searched < self.worst.searched:
             self.worst = shortfall
 
 
 def find_shortfall(answer: Mapping[str, Any]) -> Shortfall | None:
-    """What an answer to a search or a count lacks; None where it is whole.
+    """The shortfall of an answer to a search or a count, or None if it is complete.
 
     Example:
         >>> find_shortfall({"_shards": {"total": 2, "successful": 2, "skipped": 1, "failed": 0}})
@@ -65,7 +72,7 @@ def find_shortfall(answer: Mapping[str, Any]) -> Shortfall | None:
     shards = answer["_shards"]
     searched, total = int(shards["successful"]), int(shards["total"])
     if answer.get("timed_out"):
-        # It does not say which shards were too slow.
+        # The answer does not say which shards were too slow, so none counts as searched.
         return Shortfall(0, total, "it broke a search off for want of time")
     if searched == total and not shards.get("failed"):
         return None

@@ -1,52 +1,68 @@
-"""Search requests in Elasticsearch's query language, without scripts."""
+"""Search requests in Elasticsearch's query language.
+
+No query needs a script: clusters may forbid them, and they are slow. Each function states the score
+that it asks for, which must agree with the score of the index in this process.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.es.documents import feature_name, frequency_words
-from allusion_es.es.limits import MAX_WORD
-from allusion_es.es.lookups import Term
+from allusion_es.es.documents import MAX_WORD, feature_name, frequency_words
 from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, NGRAM
+from allusion_es.es.requests import Term
 from allusion_es.retrieval.byte_vectors import byte_vector
-from allusion_es.retrieval.types import Field, Floats, SearchRequest, Within
+from allusion_es.retrieval.types import (
+    Field,
+    SearchFilter,
+    SearchRequest,
+)
 from allusion_es.retrieval.weighting import idf, tfidf_query_weights
 
 _TIES = 100
-"""Neighbours asked for beyond those wanted: ties at the end are broken by id, not by chance."""
+"""Number of neighbours that are asked for beyond the wanted ones. A server cuts off neighbours of
+the same score at random; with some to spare, they can be sorted by id first."""
 
 _MOST_CLAUSES = 100_000
-"""No server takes more in one query, and only hostile ones have words that need as many."""
+"""Most clauses of a query. A word needs one for each time that it may occur in a passage; only a
+garbled or hostile answer names words that need more than this."""
 
 _LEAST_EXAMINED = 1_000
-"""Neighbours that an approximate search looks at in each shard, to miss few."""
+"""Least number of neighbours that an approximate search examines in each shard. More take longer,
+and miss fewer of the true neighbours."""
 
 
 def search_body(request: SearchRequest, query: Mapping[str, Any]) -> dict[str, Any]:
-    """A search for the best passages, with their words; `query` comes from one of the below."""
+    """The body of a search for the best passages and their words.
+
+    Args:
+        request: The search.
+        query: The result of one of the functions below.
+    """
     return {
         **query,
         "size": request.size,
         "track_total_hits": False,
         "sort": [{"_score": "desc"}, {"id": "asc"}],
-        # Ids and words come from columns: documents themselves are several times slower to read.
+        # Ids (in `sort`) and words come from columns; to read sources takes several times as long.
         "stored_fields": "_none_",
         "docvalue_fields": ["words"],
     }
 
 
-def ids_body(within: Within, size: int, after: list[str]) -> dict[str, Any]:
-    """A search for the ids of the next `size` passages, sorted.
+def ids_body(search_filter: SearchFilter, size: int, after: list[str]) -> dict[str, Any]:
+    """The body of a search for the ids of the next passages in order of their ids.
 
     Args:
-        within: Which passages.
-        size: How many at most.
-        after: The last id that is known, if any.
+        search_filter: Which passages.
+        size: Most passages of the answer.
+        after: The last id of the page before, in a list; empty for the first page.
     """
     body: dict[str, Any] = {
-        "query": {"bool": {"filter": _filters(within)}},
+        "query": {"bool": {"filter": _filters(search_filter)}},
         "size": size,
         "track_total_hits": False,
         "sort": [{"id": "asc"}],
@@ -56,39 +72,47 @@ def ids_body(within: Within, size: int, after: list[str]) -> dict[str, Any]:
 
 
 def bm25_query(request: SearchRequest) -> dict[str, Any] | None:
-    """BM25, the server's own; a word's weight counts as often as the word is asked for.
+    """A query for the server's own BM25, or None if no word can be in an index.
 
-    None where there is no word that an index can have.
+    A word that occurs twice in the request has a boost of 2.
     """
     field = NGRAM if request.kind == "ngrams" else request.field
     clauses = [
         _term(field, word, count) for word, count in request.words.items() if len(word) <= MAX_WORD
     ]
-    return {"query": _any_of(clauses, request.within)} if clauses else None
+    return {"query": _any_of(clauses, request.search_filter)} if clauses else None
 
 
 def expansion_query(request: SearchRequest) -> dict[str, Any] | None:
-    """Sum of the weights of lemmas in expansions; None where there is none to search for."""
+    """A query for the sum of weights of lemmas in expansions, or None if there is no lemma.
+
+    The score is the sum over lemmas of the request's weight × the weight in the expansion.
+    """
     clauses = [
         _term(EXPANSION, feature_name(word), weight)
         for word, weight in request.words.items()
         if word and len(word) <= MAX_WORD
     ]
-    return {"query": _any_of(clauses, request.within)} if clauses else None
+    return {"query": _any_of(clauses, request.search_filter)} if clauses else None
 
 
 def tfidf_query(
     request: SearchRequest, terms: Mapping[str, Term], passages: int
 ) -> dict[str, Any] | None:
-    """The cosine of TfIdf vectors; None where no word of the query has any weight.
+    """A query for the cosine of TfIdf vectors, or None if no word of it has a weight.
+
+    With q and d for the weights of words in the query and in a passage, the cosine is
+    Σ q·d / (|q|·|d|). The weight d is frequency × idf, and each occurrence is a term of its own
+    (`frequency_words`), so terms with the boost q·idf/|q| add up to the sum; dividing it by the
+    norm |d|, which is stored in the document, gives the cosine.
 
     Args:
-        request: What is searched.
-        terms: Statistics of the collection's words among the query's.
-        passages: Passages that have at least one word in the field.
+        request: The search.
+        terms: Statistics of those words of the request that the collection has.
+        passages: Number of passages that have at least one word in the field.
 
     Raises:
-        UsageError: Words occur too often in some passage.
+        UsageError: A word occurs too often in one passage.
     """
     words = list(request.words)
     if (parts := sum(terms[word][2] for word in words if word in terms)) > _MOST_CLAUSES:
@@ -107,14 +131,14 @@ def tfidf_query(
     if not clauses:
         return None
     divided = {
-        "query": _any_of(clauses, request.within),
+        "query": _any_of(clauses, request.search_filter),
         "field_value_factor": {"field": f"{request.field}_norm", "modifier": "reciprocal"},
     }
     return {"query": {"function_score": divided}}
 
 
 def knn_query(request: SearchRequest, max_candidates: int) -> dict[str, Any] | None:
-    """The nearest neighbours of a vector; None for a vector of zeros, which has none."""
+    """A search for the nearest neighbours of a vector, or None for a vector of zeros."""
     vector = request.direction
     if vector is None:
         return None
@@ -127,13 +151,13 @@ def knn_query(request: SearchRequest, max_candidates: int) -> dict[str, Any] | N
         "k": wanted,
         "num_candidates": min(max(wanted, _LEAST_EXAMINED), max_candidates),
     }
-    if filters := _filters(request.within):
+    if filters := _filters(request.search_filter):
         knn["filter"] = filters
     return {"knn": knn}
 
 
 def cosines(scores: Floats) -> Floats:
-    """The cosines behind the scores that servers give, which keep those above 0; same shape.
+    """The cosines from a server's scores, which are (1 + cosine) / 2 to be positive; same shape.
 
     Example:
         >>> cosines(np.array([0.75])).tolist()
@@ -146,13 +170,17 @@ def _term(field: Field | str, word: str, boost: float) -> dict[str, Any]:
     return {"term": {field: {"value": word, "boost": boost}}}
 
 
-def _any_of(clauses: list[dict[str, Any]], within: Within) -> dict[str, Any]:
+def _any_of(clauses: list[dict[str, Any]], search_filter: SearchFilter) -> dict[str, Any]:
     query: dict[str, Any] = {"should": clauses, "minimum_should_match": 1}
-    if filters := _filters(within):
+    if filters := _filters(search_filter):
         query["filter"] = filters
     return {"bool": query}
 
 
-def _filters(within: Within) -> list[dict[str, Any]]:
-    chosen = {"book": within.books, "testament": within.testaments, "work": within.works}
+def _filters(search_filter: SearchFilter) -> list[dict[str, Any]]:
+    chosen = {
+        "book": search_filter.books,
+        "testament": search_filter.testaments,
+        "work": search_filter.works,
+    }
     return [{"terms": {name: sorted(values)}} for name, values in chosen.items() if values]

@@ -24,7 +24,7 @@ _ADDRESS = (64, "ip address mismatch")
 def tls_failure(
     error: BaseException, url: str, ca_certs: str | None, options: tuple[str, str]
 ) -> ServerRefusedError:
-    """What to say of a TLS handshake that failed.
+    """The error for a TLS handshake that failed, with its cause and what to do.
 
     Args:
         error: What the library raised; what lies behind it is looked at too.
@@ -112,7 +112,7 @@ def failing(urls: Iterable[str], ca_certs: str | None) -> tuple[str, OSError] | 
 
 
 def needs_tls(url: str) -> ServerRefusedError | None:
-    """What to say of a URL with `http://` where the server speaks TLS; None where it does not.
+    """The error for an `http://` URL whose server speaks TLS; None if it does not.
 
     Asked only after a request has failed. No certificate is checked, since nothing is sent.
     """

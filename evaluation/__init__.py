@@ -1,1 +1,1 @@
-"""Gold links, measures, significance, TREC files, the paper's experiments and their tables."""
+"""Evaluation with gold links: measures, significance, runs, TREC files, manifests."""

@@ -1,4 +1,8 @@
-"""Manifests: all that an evaluation's figures depend on, so that it can be repeated and checked."""
+"""Manifests: records of all that an evaluation's figures depend on, to repeat and check it.
+
+A manifest has the options, hashes of the files that were read, facts of the index, versions of the
+code, and hashes of the runs and of the table that came out.
+"""
 
 import hashlib
 import json
@@ -7,31 +11,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import read_text, write_lines
-from allusion_es.core.texts import check_characters
+from allusion_es.core.records import decoded
 from allusion_es.evaluation.runs import Run
 from allusion_es.retrieval.index import CandidateIndex
 
-FORMAT = "allusion-es manifest 1"
-"""What a manifest says that it is."""
+FORMAT: Literal["allusion-es manifest 1"] = "allusion-es manifest 1"
+"""The format that a manifest names; another is refused."""
 
 _PACKAGES = (
     "allusion-es", "numpy", "scipy", "gensim", "POT", "pyemd", "simplemma", "mmh3", "elasticsearch",
 )  # fmt: skip
-_CODE = ("core", "language", "corpora", "retrieval", "rerankers", "es", "evaluation", "cli")
-_CHUNK = 1 << 20
+_CODE = (
+    "core", "language", "corpora", "retrieval", "rerankers", "local", "es", "evaluation", "cli",
+)  # fmt: skip
+"""Packages whose code decides figures, and how they are printed."""
 
 
 @dataclass(slots=True)
-class Results:
-    """What came out of an evaluation, as hashes.
+class ResultHashes:
+    """The hashes of an evaluation's results.
 
     Attributes:
-        runs: The hash of each run, by the line of the table that it is behind.
+        runs: The hash of each run, by the labels of its line in the table.
         table: The hash of all figures, or "" before there are any.
     """
 
@@ -39,21 +45,21 @@ class Results:
     table: str = ""
 
     def add_table(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Take in the figures as `--format json` prints them."""
+        """Set the hash of the table, given the rows that `--format json` prints."""
         self.table = _hash(json.dumps([dict(row) for row in rows], allow_nan=False))
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an evaluation depends on, and what came out.
+    """The record of an evaluation: what it depends on, and the hashes of its results.
 
     Attributes:
         options: All options of the command, as plain values; no secrets, no addresses.
         inputs: SHA-256 of each file that was read, by its path as it was given.
         index: Name, kind, hash, settings and parts of the index.
         versions: Of the program, its code, Python, the packages that it computes with, the machine.
-        runs: See `Results.runs`.
-        table: See `Results.table`.
+        runs: As in `ResultHashes`.
+        table: As in `ResultHashes`.
     """
 
     options: Mapping[str, Any]
@@ -62,6 +68,18 @@ class Manifest:
     versions: Mapping[str, str]
     runs: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
+
+
+class _Record(TypedDict):
+    """A manifest's file."""
+
+    format: Literal["allusion-es manifest 1"]
+    versions: dict[str, str]
+    index: dict[str, Any]
+    inputs: dict[str, str]
+    options: dict[str, Any]
+    runs: dict[str, str]
+    table: str
 
 
 def run_hash(run: Run) -> str:
@@ -89,7 +107,7 @@ def file_hashes(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def index_facts(index: CandidateIndex, kind: str) -> dict[str, Any]:
-    """What tells an index from any other.
+    """The facts that tell an index from any other: name, hash, settings, parts, learned files.
 
     Args:
         index: The index.
@@ -102,14 +120,17 @@ def index_facts(index: CandidateIndex, kind: str) -> dict[str, Any]:
         "kind": kind,
         "hash": index.fingerprint,
         "passages": len(index),
-        "parts": sorted(index.parts),
+        "parts": sorted(index.capabilities),
         "settings": json.loads(json.dumps(index.settings.to_json())),
         "learned": {path.name: _file_hash(path) for path in sorted(files)},
     }
 
 
 def versions() -> dict[str, str]:
-    """Versions and hashes of all that computes."""
+    """Versions of the packages that compute, of Python and the machine, and the hash of the code.
+
+    The machine counts since numpy's sums may differ in the last digit between processors.
+    """
     found = {name: _version(name) for name in _PACKAGES}
     return {
         **found,
@@ -120,7 +141,7 @@ def versions() -> dict[str, str]:
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any], what: str) -> list[str]:
-    """What differs between two tables of the same kind, a short text each.
+    """The differences between two tables of the same kind, each as a short text.
 
     Example:
         >>> differences({"numpy": "1.26", "b": 1}, {"numpy": "2.0", "b": 1}, "version of")
@@ -134,12 +155,12 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any], what: str) -> l
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write a manifest, whole or not at all; the same for the same evaluation, to the byte.
+    """Write a manifest, whole or not at all; the same evaluation gives the same bytes.
 
     Raises:
         StorageError: It cannot be written.
     """
-    record = {
+    record: _Record = {
         "format": FORMAT,
         "versions": dict(manifest.versions),
         "index": dict(manifest.index),
@@ -157,28 +178,18 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         InputError: The file cannot be read, or is something else.
     """
-    try:
-        record = json.loads(read_text(path))
-        check_characters(record)
-        if record["format"] != FORMAT:
-            raise ValueError(f"format {record['format']!r:.40}")
-        tables = {name: dict(record[name].items()) for name in ("options", "index")}
-        texts = {name: _texts(record[name]) for name in ("inputs", "versions", "runs")}
-        table = record["table"]
-        if not isinstance(table, str):
-            raise TypeError("table")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f"{path}: not a manifest ({error}); 'allusion-es evaluate GOLD --manifest FILE' "
+
+    def refused(fault: str) -> InputError:
+        return InputError(
+            f"{path}: not a manifest ({fault}); 'allusion-es evaluate GOLD --manifest FILE' "
             "writes one"
-        ) from error
-    return Manifest(**tables, **texts, table=table)
+        )
 
-
-def _texts(record: Mapping[str, Any]) -> dict[str, str]:
-    if not all(isinstance(value, str) for value in record.values()):
-        raise TypeError("hashes and versions must be texts")
-    return dict(record)
+    record = decoded(read_text(path), _Record, error=refused)
+    return Manifest(
+        record["options"], record["inputs"], record["index"], record["versions"],
+        record["runs"], record["table"],
+    )  # fmt: skip
 
 
 def _shown(value: object) -> str:
@@ -194,14 +205,11 @@ def _version(package: str) -> str:
 
 
 def _file_hash(path: Path) -> str:
-    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    return digest.hexdigest()
 
 
 def _hash(text: str) -> str:

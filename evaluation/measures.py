@@ -1,4 +1,4 @@
-"""Measures of rankings: what share of the relevant passages stands how high.
+"""Measures of rankings: MRR, success, precision, recall, nDCG, MAP, R-precision.
 
 Every measure is a number from 0 to 1 for one query, and 0 where no relevant passage was found.
 The formulas are those of C. D. Manning, P. Raghavan and H. Schütze, Introduction to Information
@@ -16,11 +16,11 @@ from allusion_es.core.errors import InputError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A ranking as measures see it.
+    """The ranks of the relevant passages in one ranking: all that a measure needs.
 
     Attributes:
-        ranks: Ranks of the relevant passages in it, from 1, ascending, each once.
-        relevant: How many passages are relevant, found or not; at least 1.
+        ranks: Ranks of the relevant passages, from 1, ascending, each once.
+        relevant: Number of relevant passages, found or not; at least 1.
     """
 
     ranks: tuple[int, ...]
@@ -28,7 +28,7 @@ class Judged:
 
 
 def judge(ids: Sequence[str], relevant: Collection[str]) -> Judged:
-    """Where the relevant passages stand in a ranking.
+    """The judged ranking: the ranks of the relevant passages among some ids.
 
     Args:
         ids: Passage ids from best to worst.
@@ -53,16 +53,16 @@ def judge(ids: Sequence[str], relevant: Collection[str]) -> Judged:
 
 
 _Formula = Callable[[Judged, int], float]
-"""From a judged ranking and the number of ranks that count."""
+"""Computes a measure from a judged ranking and the number of ranks that count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of one ranking; see `parse_measure`.
+    """A measure of one ranking, made by `parse_measure`.
 
     Attributes:
-        name: As it was asked for (`p10`, `ndcg@10`).
-        cutoff: How many ranks count; None for all.
+        name: Its name as the user wrote it (`p10`, `ndcg@10`).
+        cutoff: Number of ranks that count; None for all.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Measure:
         """The measure's value, from 0 to 1."""
         if self.cutoff is not None:
             return self._formula(judged, self.cutoff)
-        # Ranks and ideal ranks both end before this one.
+        # No hit and no ideal rank comes after this one, so that it cuts nothing off.
         last = max(judged.relevant, judged.ranks[-1] if judged.ranks else 0)
         return self._formula(judged, last)
 
@@ -159,7 +159,7 @@ def normalised_gain(judged: Judged, k: int) -> float:
     """
     gain = math.fsum(1 / math.log2(rank + 1) for rank in judged.ranks if rank <= k)
     ideal = range(1, min(judged.relevant, k) + 1)
-    # Of the same terms, the two sums are equal; rounding cannot lift one above the other.
+    # fsum is exact up to one rounding, so that a perfect ranking gives exactly 1.
     return gain / math.fsum(1 / math.log2(rank + 1) for rank in ideal)
 
 
@@ -178,6 +178,7 @@ _FORMULAS: dict[str, tuple[_Formula, str]] = {
     "map": (average_precision, "map, map@k (the same as ap)"),
     "rprec": (r_precision, "rprec"),
 }
+# Over a whole ranking of a thousand passages these say next to nothing: a forgotten cutoff.
 _NEEDS_CUTOFF = frozenset({"success", "precision", "recall"})
 _NAME = re.compile(r"([a-z]+)@([1-9][0-9]{0,5})|(p)([1-9][0-9]{0,5})|([a-z]+)")
 
@@ -189,7 +190,7 @@ def parse_measure(text: str) -> Measure:
     among the first 10 or 20, elsewhere called success@10. `precision@10` divides by 10.
 
     Raises:
-        UsageError: There is no such measure; the message lists those that there are.
+        UsageError: There is no such measure; the message lists all.
 
     Example:
         >>> [parse_measure(name)(Judged((4,), 1)) for name in ("mrr", "p10", "precision@10")]
@@ -221,7 +222,7 @@ def macro_mean(values: Sequence[float], groups: Sequence[Hashable]) -> float:
 
     Args:
         values: One for each query.
-        groups: To which group each query belongs.
+        groups: The group of each query.
 
     Raises:
         UsageError: There is not one group for each value.

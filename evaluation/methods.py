@@ -1,17 +1,19 @@
-"""What is evaluated: a reranker with its input, and the names that the paper gives to it."""
+"""Methods that are evaluated: a reranker with its first stage, its input and its parameters."""
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from allusion_es.core.parameters import Settings
+from allusion_es.core.plugins import Settings
 from allusion_es.retrieval.generators import ALL
-from allusion_es.retrieval.ranker import Stages
+from allusion_es.retrieval.pipeline import QueryOptions
 from allusion_es.retrieval.reranking import reranker_names
-from allusion_es.retrieval.types import Field, Within
+from allusion_es.retrieval.types import Field, SearchFilter
 
 ORACLE = "tesserae-wmd-oracle"
-"""Not a reranker, since it needs gold links: see `evaluation.oracle`."""
+"""Name of the paper's T+WMD.
+
+It is no reranker, since it needs gold links: `evaluation.paper.experiments` computes it."""
 
 LEARNED = frozenset({"citations", "citation-cosine", "translation", "learned"})
 """Generators and rerankers that use what was learned from citations."""
@@ -27,10 +29,13 @@ PAPER_NAMES: Mapping[str, str] = {
     "soft-cosine": "SC_emb",
     ORACLE: "T+WMD",
 }
-"""The models of the paper's Table 2, in its order."""
+"""The rerankers of the paper's Table 2 with the paper's names for them, in its order."""
 
 EXACT = 100
-"""Of a ranking of a whole collection, so many are exact; see `Candidates.wanted`."""
+"""Number of exact ranks where a whole collection is ranked.
+
+Slow rerankers bound the scores of the rest, in the right order (`Candidates.wanted`). The deepest
+cutoff in use is well below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Method:
         first_stage: Names of candidate generators; `("all",)` ranks the whole collection.
         candidates: How many candidates the first stage hands on.
         settings: Parameters of the reranker, as text.
-        label: What to call it; by default what it is.
+        label: Name for it; by default it is named by its reranker and parameters.
 
     Example:
         >>> Method("soft-cosine", "lemma", settings={"soft-cosine": {"power": "3"}}).name
@@ -72,24 +77,27 @@ class Method:
 
     @property
     def whole(self) -> bool:
-        """Whether every passage of the collection is a candidate."""
+        """True if every passage of the collection is a candidate."""
         return self.first_stage == (ALL,)
 
     @property
     def knows_citations(self) -> bool:
-        """Whether it uses what was learned from citations, which may be of the same works."""
+        """True if it uses models learned from citations.
+
+        If these were of the evaluated works, its figures are too good.
+        """
         used = {*self.first_stage, *reranker_names(self.reranker or "")}
         return not used.isdisjoint(LEARNED)
 
-    def stages(self, depth: int, within: Within) -> Stages:
-        """The stages that rank `depth` passages; all candidates, where there are more."""
-        return Stages(
+    def options(self, depth: int, search_filter: SearchFilter) -> QueryOptions:
+        """The options that rank `depth` passages, or all candidates if these are more."""
+        return QueryOptions(
             generators=self.first_stage,
             fields=(self.field,),
             candidates=self.candidates,
             reranker=self.reranker,
             settings=self.settings,
-            within=within,
+            search_filter=search_filter,
             top=depth if self.whole else max(depth, self.candidates),
             exact=min(EXACT, depth) if self.whole else None,
         )

@@ -1,44 +1,48 @@
-"""Runs: what a method found for each query, in memory and in files."""
+"""Runs: the rankings of a method for each query, in memory and in files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import ArrayFile, save_arrays
-from allusion_es.core.checked_arrays import CheckedArrays
+from allusion_es.core.arrays import ArrayFile, CheckedArrays, save_arrays
+from allusion_es.core.records import Count
 from allusion_es.retrieval.types import Ranking
 
 _LARGEST = float(np.finfo(np.float32).max)
+"""Greatest score that a saved run can hold."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a method found for one query.
+class QueryRanking:
+    """The ranking of a method for one query.
 
     Attributes:
         ranking: The passages, best first.
-        stage_ranks: Rank of each of them in the first stage, from 1, shape (len(ranking),).
+        stage_ranks: The rank of each passage in the first stage, from 1; shape (len(ranking),).
     """
 
     ranking: Ranking
     stage_ranks: NDArray[np.int32]
 
 
-Run = Mapping[str, Found]
-"""What a method found, by query id."""
+Run = Mapping[str, QueryRanking]
+"""The rankings of a method by query id."""
 
 
-def found_in(ranking: Ranking) -> Found:
-    """A ranking that is its own first stage, as one that came from a file."""
-    return Found(ranking, np.arange(1, len(ranking) + 1, dtype=np.int32))
+def found_in(ranking: Ranking) -> QueryRanking:
+    """The ranking of a file, which has no first stage but itself, as a `QueryRanking`."""
+    return QueryRanking(ranking, np.arange(1, len(ranking) + 1, dtype=np.int32))
 
 
 def save_run(path: Path, run: Run) -> None:
-    """Write a run, or part of one; scores are rounded to single precision.
+    """Write a run, or a batch of one, to a file; scores are rounded to single precision.
+
+    Each passage id is written once, and a ranking refers to it by number: runs are read as often
+    as tables are printed, and most of a run is repeated ids.
 
     Raises:
         StorageError: It cannot be written.
@@ -60,7 +64,15 @@ def save_run(path: Path, run: Run) -> None:
     )
 
 
-def load_run(path: Path) -> dict[str, Found]:
+class _Header(Struct):
+    """The header of a run's file: query ids, the number of passages of each, all passages' ids."""
+
+    queries: list[str]
+    sizes: list[Count]
+    ids: list[str]
+
+
+def load_run(path: Path) -> dict[str, QueryRanking]:
     """The run that `save_run` wrote to `path`.
 
     Raises:
@@ -68,7 +80,10 @@ def load_run(path: Path) -> dict[str, Found]:
         OSError: It cannot be opened.
     """
     file = CheckedArrays(ArrayFile(path, "delete it, and it is made again"))
-    queries, sizes, ids = file.told(_told)
+    header = file.header(_Header)
+    queries, sizes, ids = header.queries, header.sizes, header.ids
+    if len(queries) != len(sizes):
+        raise file.file.damaged("queries and sizes do not fit")
     total = sum(sizes)
     passages = file.integers("passages", (total,), len(ids))
     scores = file.floats("scores", (total,), _LARGEST)
@@ -77,18 +92,11 @@ def load_run(path: Path) -> dict[str, Found]:
     for query_id, size in zip(queries, sizes, strict=True):
         part = slice(start, start + size)
         names = tuple([ids[number] for number in passages[part].tolist()])
-        run[query_id] = Found(Ranking(names, scores[part].astype(np.float64)), stage_ranks[part])
+        run[query_id] = QueryRanking(
+            Ranking(names, scores[part].astype(np.float64)), stage_ranks[part]
+        )
         start += size
     return run
-
-
-def _told(meta: Mapping[str, Any]) -> tuple[list[str], list[int], list[str]]:
-    """Queries, how many passages each has, and the ids of all, as a header has them."""
-    queries, sizes, ids = list(meta["queries"]), list(meta["sizes"]), list(meta["ids"])
-    if len(queries) != len(sizes) or not all(type(n) is int and n >= 0 for n in sizes):
-        raise ValueError("sizes")
-    "".join([*queries, *ids]).encode()
-    return queries, sizes, ids
 
 
 def _joined(parts: Sequence[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:

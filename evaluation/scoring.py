@@ -1,10 +1,14 @@
-"""From runs and gold links to figures: measures by group, with intervals."""
+"""Figures of runs: the measures of each method by group of gold links, with intervals.
+
+A run is judged (`score_run`), then measured (`score_rows`) or compared with others
+(`compare_methods`).
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.measures import Judged, Measure, judge, macro_mean, mean
 from allusion_es.evaluation.runs import Run
 from allusion_es.evaluation.statistics import Comparison, bootstrap_interval, compare
@@ -12,16 +16,20 @@ from allusion_es.evaluation.statistics import Comparison, bootstrap_interval, co
 MACRO = "macro by work"
 """Name of the group in which each work counts alike."""
 
+_RESAMPLES = 2_000
+"""Draws for an interval by default: its ends then vary by about a fiftieth of its width."""
+
 _DIGITS = 4
+"""Digits after the point of figures from 0 to 100; tables for people show fewer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """A method's run as measures see it.
+class ScoredRun:
+    """A method's run with the ranks of the relevant passages.
 
     Attributes:
-        labels: What is printed before the figures, such as method and input.
-        judged: Ranks of the relevant passages, one for each gold link, in their order.
+        labels: The columns printed before the figures, such as method and input.
+        judged: The judged ranking of each gold link, in the order of the links.
         unanswered: Numbers of the gold links whose query the method could not answer.
     """
 
@@ -31,23 +39,23 @@ class Scored:
 
     @property
     def name(self) -> str:
-        """All labels in one."""
+        """All labels, with blanks between them."""
         return " ".join(self.labels.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How runs are turned into figures.
+    """The measures of an evaluation, and how their confidence intervals are drawn.
 
     Attributes:
-        measures: Which figures.
-        resamples: For confidence intervals, how often queries are drawn; 0 for no intervals.
-        level: How often an interval holds the true mean.
-        seed: Of the draws.
+        measures: The measures.
+        resamples: How often queries are drawn for an interval; 0 for no intervals.
+        level: How often such intervals hold the true mean, between 0 and 1.
+        seed: Seed of the draws.
     """
 
     measures: tuple[Measure, ...]
-    resamples: int = 2_000
+    resamples: int = _RESAMPLES
     level: float = 0.95
     seed: int = 0
 
@@ -57,13 +65,13 @@ def score_run(
     links: Sequence[GoldLink],
     labels: Mapping[str, str],
     unanswered: Collection[str] = (),
-) -> Scored:
-    """Judge a run; a query that it lacks counts as one without hits.
+) -> ScoredRun:
+    """The run, judged by gold links; a query that it lacks counts as one without hits.
 
     Args:
         run: The run.
         links: The gold links.
-        labels: See `Scored.labels`.
+        labels: The columns printed before the figures.
         unanswered: Ids of the queries that it lacks because the method could not answer them.
     """
     judged = []
@@ -71,11 +79,14 @@ def score_run(
         found = run.get(link.query.query_id)
         judged.append(judge(found.ranking.ids if found else (), link.relevant))
     failed = (n for n, link in enumerate(links) if link.query.query_id in unanswered)
-    return Scored(labels, tuple(judged), frozenset(failed))
+    return ScoredRun(labels, tuple(judged), frozenset(failed))
 
 
 def query_groups(links: Sequence[GoldLink]) -> list[str]:
-    """What queries are resampled by: the verse that they are from, or the work, or themselves.
+    """The group of each link in resampling: the verse that it is from, else the work, else itself.
+
+    Queries of one group resemble each other, so that they are drawn together (`statistics`).
+
 
     Example:
         >>> from allusion_es.retrieval.types import Query
@@ -94,23 +105,24 @@ def query_groups(links: Sequence[GoldLink]) -> list[str]:
 
 
 def score_rows(
-    scored: Iterable[Scored], links: Sequence[GoldLink], scoring: Scoring
+    scored: Iterable[ScoredRun], links: Sequence[GoldLink], scoring: Scoring
 ) -> list[dict[str, Any]]:
-    """One row for each method and group of links: labels, group, queries, figures from 0 to 100.
+    """The figures of each method for each group of links, from 0 to 100.
 
-    Groups are the link types, all links, and all links with each work counting alike, where
-    there are several of each. `candidate_recall` is the share of queries with a relevant
-    passage among the candidates: the most that a reranker could find. Where a method could not
-    answer all queries, `unanswered` says how many of `queries` these are: they count as not found,
-    so that all methods are measured on the same queries.
+    A row has the labels, the group, the number of queries and the figures. Groups are the link
+    types, all links, and all links with each work counting alike, where there are several of each.
+    `candidate_recall` is the share of queries with a relevant passage among the candidates: the
+    most that a reranker could find. Where a method could not answer all queries, `unanswered` says
+    how many of `queries` these are: they count as not found, so that all methods are measured on
+    the same queries.
     """
-    parts = link_groups(links)
+    groups = link_groups(links)
     clusters = query_groups(links)
     scored = list(scored)
     has_unanswered = any(one.unanswered for one in scored)
     rows = []
     for one in scored:
-        for group, members in parts.items():
+        for group, members in groups.items():
             row: dict[str, Any] = {**one.labels, "group": group, "queries": len(members)}
             if has_unanswered:
                 row["unanswered"] = len(one.unanswered.intersection(members))
@@ -135,7 +147,7 @@ def score_rows(
 
 
 def link_groups(links: Sequence[GoldLink]) -> dict[str, list[int]]:
-    """Numbers of the links of each type, where there are several, and of all."""
+    """Numbers of the links of each type, where there are several types, and of all links."""
     groups: dict[str, list[int]] = {}
     for number, link in enumerate(links):
         groups.setdefault(link.type or "untyped", []).append(number)
@@ -145,22 +157,24 @@ def link_groups(links: Sequence[GoldLink]) -> dict[str, list[int]]:
 
 
 def compare_methods(
-    scored: Sequence[Scored], links: Sequence[GoldLink], measure: Measure, scoring: Scoring
+    scored: Sequence[ScoredRun], links: Sequence[GoldLink], measure: Measure, scoring: Scoring
 ) -> list[Comparison]:
-    """Every pair of methods by one measure; see `statistics.compare`."""
+    """The comparison of every pair of methods by one measure, as `statistics.compare` makes it."""
     values = {one.name: [measure(judged) for judged in one.judged] for one in scored}
     return compare(
         values,
         query_groups(links),
         seed=scoring.seed,
-        resamples=scoring.resamples or 2_000,
+        # A comparison always has an interval, also where single figures have none.
+        resamples=scoring.resamples or _RESAMPLES,
         level=scoring.level,
     )
 
 
 def _macro_row(
-    one: Scored, links: Sequence[GoldLink], scoring: Scoring, has_unanswered: bool
+    one: ScoredRun, links: Sequence[GoldLink], scoring: Scoring, has_unanswered: bool
 ) -> list[dict[str, Any]]:
+    """The figures with each work counting alike; none unless the links are of several works."""
     works = [link.work for link in links]
     if len(set(works)) < 2 or not all(works):
         return []
@@ -174,6 +188,7 @@ def _macro_row(
     for measure in scoring.measures:
         row[measure.name] = macro(measure)
         if scoring.resamples:
+            # Groups are drawn whole, and here the works themselves are the units: no interval.
             row[f"{measure.name}_low"] = row[f"{measure.name}_high"] = None
     row["candidate_recall"] = macro(lambda judged: float(bool(judged.ranks)))
     return [row]

@@ -1,7 +1,7 @@
-"""TREC's files: runs, qrels and topics, which trec_eval and its kin read and write.
+"""TREC files: runs, qrels and topics, as trec_eval and similar tools read and write them.
 
-Blanks end a column there. So blanks in ids are written as in URLs (`verg.%20aen.%201.1`), and `%`
-as `%25`; what is read is turned back. Other sequences with `%` are read as they stand.
+Blanks end a column in these files. So blanks in ids are escaped as in URLs (`verg.%20aen.%201.1`),
+and `%` as `%25`; reading reverses this. Other sequences with `%` are read as they stand.
 """
 
 import html
@@ -24,12 +24,15 @@ _TITLE = re.compile(r"<title>\s*(?:topic:)?([^<]*)", re.IGNORECASE)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
 _LARGEST = float(np.finfo(np.float32).max)
+"""trec_eval holds scores in single precision; those beyond would all be infinite and tied."""
 
 _ESCAPES = {
     character: "".join(f"%{byte:02X}" for byte in character.encode())
     for character in ("%", *(c for c in map(chr, range(0x3001)) if c.isspace()))
 }
-"""How the characters are written that end a column, and the one with which that begins."""
+"""The escape of each character that ends a column, and of `%` itself.
+
+All blanks of Unicode lie below U+3001."""
 
 _ESCAPED = {written: character for character, written in _ESCAPES.items()}
 _TO_ESCAPE = str.maketrans(_ESCAPES)
@@ -43,7 +46,7 @@ class Judgement:
     Attributes:
         query_id: The query.
         passage: Id of the passage that was judged.
-        grade: How relevant it is; 0 or less: not at all.
+        grade: How relevant it is; 0 or less means not relevant.
         line: Its line in the file.
     """
 
@@ -54,7 +57,7 @@ class Judgement:
 
 
 def escape(text: str) -> str:
-    """A text as one column of a TREC file; `unescape` gives it back.
+    """The text with blanks escaped, as one column of a TREC file; `unescape` reverses it.
 
     Example:
         >>> escape("verg. aen. 1.1"), escape("100%"), escape("Ps.33.9")
@@ -64,7 +67,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The text that `escape` wrote.
+    """The text that `escape` escaped.
 
     Example:
         >>> unescape("verg.%20aen.%201.1"), unescape("50%"), unescape("%41")
@@ -74,10 +77,10 @@ def unescape(text: str) -> str:
 
 
 def escape_note(lines: Iterable[str], note: Callable[[str], None]) -> Iterator[str]:
-    """The lines of a TREC file as they are; after the last a note if ids in them are escaped.
+    """The lines of a TREC file, unchanged; calls `note` after the last if ids are escaped.
 
     Args:
-        lines: As `run_lines` and `qrels_lines` give them.
+        lines: Lines from `run_lines` or `qrels_lines`.
         note: Called with the note, once, if it is needed.
     """
     first = ""
@@ -92,11 +95,11 @@ def escape_note(lines: Iterable[str], note: Callable[[str], None]) -> Iterator[s
 
 
 def read_run(path: Path) -> dict[str, Ranking]:
-    r"""The rankings of a run, by query id, in the order of the file.
+    r"""The rankings of a run file by query id, in the order of the file.
 
-    They are ranked as trec_eval ranks them: by score in single precision, from high to low; of
-    equal scores the greater id comes first. The column of ranks is passed over. Escaped ids
-    (`escape`) are turned back.
+    Passages are ranked as trec_eval ranks them: by score in single precision, from high to low;
+    of equal scores the greater id comes first. The column of ranks is ignored. Ids that `escape`
+    wrote are unescaped.
 
     Raises:
         InputError: A line has not six columns, a score is not a finite number, a passage is
@@ -132,9 +135,9 @@ def read_run(path: Path) -> dict[str, Ranking]:
 def run_lines(query_id: str, ranking: Ranking, tag: str) -> Iterator[str]:
     """The lines of one ranking in a run: `query_id Q0 passage_id rank score tag`.
 
-    TREC tools sort by score in single precision and break ties in their own way; where ours are
-    equal there, the printed ones are made to differ by the least amount that it holds, so that
-    they keep their order. Blanks in ids and in the tag are escaped.
+    TREC tools sort by score in single precision and break ties in their own way. So scores that
+    are equal in single precision are lowered, each by the least step there is, and the order is
+    kept. Blanks in ids and in the tag are escaped.
 
     Args:
         query_id: The query.
@@ -153,7 +156,7 @@ def run_lines(query_id: str, ranking: Ranking, tag: str) -> Iterator[str]:
     pairs = zip(ranking.ids, ranking.scores.tolist(), strict=True)
     for rank, (passage, score) in enumerate(pairs, start=1):
         word = _column(passage, "passage id")
-        # The lowest number of all has none below it.
+        # Nothing comes below the lowest number of single precision.
         if not abs(score) <= _LARGEST or above == -_LARGEST:
             raise UsageError(f"score {score} of {passage!r} is beyond single precision")
         above = min(np.float32(score), np.nextafter(above, np.float32(-math.inf)))
@@ -166,7 +169,7 @@ def write_run(
     tag: str,
     note: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Write a run, which `read_run` and trec_eval rank in the same order.
+    """Write a run file, which `read_run` and trec_eval rank in the same order.
 
     Args:
         target: A file, written whole or not at all, or an open stream.
@@ -228,7 +231,7 @@ def write_qrels(
     relevant: Mapping[str, Iterable[str]],
     note: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Write the relevant passages of each query as qrels.
+    """Write a qrels file with the relevant passages of each query.
 
     Args:
         target: A file, written whole or not at all, or an open stream.
@@ -244,7 +247,9 @@ def write_qrels(
 
 
 def read_topics(path: Path) -> dict[str, str]:
-    """The queries' words by query id: TREC topics (`<top>`, `<num>`, `<title>`), or `id TAB text`.
+    """The words of the queries by id, from TREC topics or lines `id TAB text`.
+
+    Of TREC topics, `<num>` and `<title>` of each `<top>` are read.
 
     Raises:
         InputError: A topic has no number or no words, or a number is there twice; the message
@@ -267,7 +272,7 @@ def read_topics(path: Path) -> dict[str, str]:
 
 
 def topic_line(query_id: str, text: str) -> str:
-    r"""A line of topics, `id TAB text`.
+    r"""The line of a topics file for one query, `id TAB text`.
 
     Raises:
         UsageError: The id is empty.
@@ -286,7 +291,7 @@ def _column(text: str, what: str) -> str:
 
 
 def _columns(path: Path, form: str) -> Iterator[tuple[str, list[str]]]:
-    """The columns of each line that is not empty, with its place."""
+    """The columns of each line that is not empty, with its file and line for messages."""
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         columns = line.split()
         if len(columns) != len(form.split()) and columns:
@@ -300,6 +305,7 @@ def _columns(path: Path, form: str) -> Iterator[tuple[str, list[str]]]:
 
 def _number(score: str, place: str) -> float:
     try:
+        # Python reads 1_0 as 10; other tools do not.
         value = float(score) if "_" not in score else math.nan
     except ValueError:
         value = math.nan

@@ -1,21 +1,21 @@
-"""What is learned from: gold links with their words, and the collection that they lead to."""
+"""Links to learn from: gold links with their words, and the collection that they cite."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from allusion_es.core.errors import InputError
 from allusion_es.core.progress import Progress, silent
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.word_parts import Word
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.language.latin.analysis import Analyser
 from allusion_es.retrieval.analysed import reread
 from allusion_es.retrieval.index import CandidateIndex
 
 LEAST_LINKS = 200
-"""Fewer different links teach nothing that holds for others."""
+"""Different links that are needed: fewer teach nothing that holds for other texts."""
 
 _LEAST_KNOWN = 0.2
-"""A smaller share of known words means that links and collection are in different languages."""
+"""Least share of the links' words that the collection has: below it they differ in language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class KnownLink:
 
     @property
     def own_words(self) -> tuple[Word, ...]:
-        """The words that allude."""
+        """The link's own words, without those around."""
         return self.words[self.start : self.end]
 
 
@@ -55,7 +55,7 @@ class LearningCollection:
     texts: tuple[tuple[Word, ...], ...]
 
     def __len__(self) -> int:
-        """How many passages there are."""
+        """Number of passages."""
         return len(self.ids)
 
     def places(self) -> dict[str, int]:
@@ -86,8 +86,8 @@ def known_links(
 
     Args:
         links: Any links.
-        collection: What they lead to.
-        analyser: As the collection was analysed.
+        collection: The passages that they cite.
+        analyser: Analyses words as those of the collection were.
         progress: Told of the links that are analysed.
 
     Returns:
@@ -136,6 +136,11 @@ def _words(text: str, analyser: Analyser) -> tuple[Word, ...]:
 
 
 def _check_language(links: Sequence[KnownLink], collection: LearningCollection) -> None:
+    """Refuse links in another language than the collection.
+
+    Raises:
+        InputError: Fewer of their words than `_LEAST_KNOWN` occur in the collection.
+    """
     known = {token for text in collection.texts for token, _ in text}
     tokens = [token for link in links for token, _ in link.own_words]
     share = sum(token in known for token in tokens) / max(len(tokens), 1)

@@ -1,4 +1,4 @@
-"""Learning how much each feature of a candidate counts."""
+"""Learning the weights of the features of candidates, for the reranker `learned`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
-from allusion_es.retrieval.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Example:
 
 
 def feature_scales(examples: Sequence[Example]) -> Floats:
-    """How far each feature spreads among the candidates of a query, shape (features,).
+    """Spread of each feature among the candidates of a query, shape (features,).
 
     The root of the mean variance within queries; 1 for features that never vary there.
     """

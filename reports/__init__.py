@@ -1,1 +1,1 @@
-"""What people look at: heat maps, HTML pages, figures."""
+"""Reports for people: HTML pages with heat maps, figures, tables for papers."""

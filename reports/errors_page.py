@@ -1,21 +1,21 @@
-"""The page of errors: where each gold passage ranks by each method, and where it was lost."""
+"""The page of errors: the rank of each gold passage by each method, and the stage that lost it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from allusion_es.corpora.references import format_reference, is_verse_id
+from allusion_es.corpora.bible.references import format_reference, is_verse_id
 from allusion_es.evaluation.errors import GOOD, loss_rows
 from allusion_es.reports.page import page
 
 _AFTER_LABELS = "type"
-"""The first column of `error_rows` after those that name a method."""
+"""The first column of an error row after those that name a method."""
 
 
 def errors_page(rows: Sequence[Mapping[str, Any]]) -> str:
     """A self-contained page of the errors of one method or several, to sort and filter.
 
     Args:
-        rows: From `evaluation.errors.error_rows`, with the words of `add_texts`.
+        rows: From `evaluation.errors.ErrorAnalysis.rows`.
 
     Returns:
         The page, as HTML.
@@ -29,7 +29,9 @@ def errors_page(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def errors_data(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the page's script gets: a link for each query and relevant passage; texts once.
+    """The JSON that the page's script reads: a link for each query and relevant passage.
+
+    Texts of passages are listed once.
 
     Example:
         >>> row = {"query_id": "q", "method": "bm25", "type": "", "relevant": "Ps.1.1",

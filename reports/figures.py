@@ -1,15 +1,22 @@
-"""Figures as SVG: histograms and step curves, the same to the byte for the same numbers.
+"""Figures: histograms and step curves as SVG, bars of characters for a terminal.
 
-A figure is one or more panels side by side. It needs no script, font or other file, has a title and
-a description for screen readers, and a tooltip on each bar and step.
+SVG is written here rather than by a plotting library, so that the same numbers give the same bytes
+and a figure needs no installation. A figure is one or more panels side by side. It needs no script,
+font or other file, has a title and a description for screen readers, and a tooltip on each bar and
+step.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
+from typing import Any
 from xml.sax.saxutils import escape
 
+from allusion_es.core.errors import UsageError
+
+# Pixels: of a panel, and of its margins, which hold the heading and the labels of the axes.
 _WIDTH, _HEIGHT = 420, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 40, 50
 _PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
@@ -44,7 +51,7 @@ def histogram(
         y_label: What the y axis shows.
 
     Raises:
-        ValueError: The numbers are not such.
+        ValueError: A number is out of range, or the edges do not ascend.
 
     Example:
         >>> panel = histogram([0, 1, 2], [3, 5], title="a", x_label="shared tokens", y_label="n")
@@ -56,15 +63,16 @@ def histogram(
     _check([*edges, *counts], edges)
     if min(counts) < 0:
         raise ValueError("counts must not be negative")
+    # Where all counts are 0, the y axis still needs a length.
     highest = max(counts)
     axes = _Axes(edges[0], edges[-1], _ticks(0, highest if highest > 1e-9 else 1)[-1])
     drawn = [*axes.draw(x_label, y_label)]
     for (left, right), count in zip(pairwise(edges), counts, strict=True):
         x, y = axes.x(left), axes.y(count)
         size = f"width='{_n(axes.x(right) - x)}' height='{_n(axes.y(0) - y)}'"
-        told = f"{_label(left)} to {_label(right)}: {_label(count)}"
+        tooltip = f"{_label(left)} to {_label(right)}: {_label(count)}"
         drawn.append(
-            f"<rect class='bar' x='{_n(x)}' y='{_n(y)}' {size}><title>{told}</title></rect>"
+            f"<rect class='bar' x='{_n(x)}' y='{_n(y)}' {size}><title>{tooltip}</title></rect>"
         )
     return Panel(title, tuple(drawn))
 
@@ -91,7 +99,7 @@ def steps(
         end: Where it ends.
 
     Raises:
-        ValueError: The numbers are not such.
+        ValueError: A number is out of range, or the places do not ascend.
 
     Example:
         >>> panel = steps([0.5, 1], [0.25, 1], title="b", x_label="overlap", y_label="share")
@@ -101,6 +109,7 @@ def steps(
     if len(places) != len(shares) or not places:
         raise ValueError("give one share for each place, and at least one")
     _check([*places, *shares], [start, end])
+    # Widened by 1 on both sides, since a place may lie on an end.
     _check([], [start - 1, *places, end + 1])
     axes = _Axes(start, end, 1.0)
     path, dots = [f"M{_n(axes.x(start))} {_n(axes.y(0))}"], []
@@ -117,7 +126,7 @@ def steps(
 
 
 def svg(panels: Sequence[Panel], *, title: str, description: str) -> str:
-    """A whole figure.
+    """A figure of panels as the text of an SVG file.
 
     Args:
         panels: From left to right.
@@ -148,7 +157,7 @@ def svg(panels: Sequence[Panel], *, title: str, description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """Where numbers lie in a panel: x from `left` to `right`, y from 0 to `top`."""
+    """The axes of a panel, x from `left` to `right`, y from 0 to `top`: numbers to pixels."""
 
     left: float
     right: float
@@ -197,15 +206,16 @@ def _check(numbers: Sequence[float], ascending: Sequence[float]) -> None:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Round numbers from `low` on, about five steps apart, the last at `high` or beyond."""
-    rough = max((high - low) / 5, 1e-12)
+    rough = max((high - low) / 5, 1e-12)  # 1e-12: no division by 0 where both are the same
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999999)
+    # 1e-9, since 3 * 0.1 is a little more than 0.3 and would get a tick beyond the end.
     first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9)
     return [number * step for number in range(first, last + 1)]
 
 
 def _label(number: float) -> str:
-    """A number as readers see it: six digits at most."""
+    """A number as a label, with six digits at most."""
     return f"{round(number, 12) + 0:.6g}"
 
 
@@ -217,3 +227,106 @@ def _n(number: float) -> str:
 def _text(text: str) -> str:
     """Text that XML can hold: escaped, control characters shown as one sign."""
     return escape("".join(c if c.isprintable() else "\ufffd" for c in text), {"'": "&#39;"})
+
+
+# The paper's Figure 2: how many links share how many tokens and lemmas.
+
+_TITLE = "Types that queries share with what they allude to"
+
+
+def overlap_svg(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Histograms of shared tokens and lemmas as SVG, a panel for each.
+
+    Args:
+        rows: From `evaluation.overlap.overlap_histogram`: `input`, `shared`, `links`.
+
+    Example:
+        >>> rows = [{"input": "token", "shared": 0, "links": 3}]
+        >>> overlap_svg(rows).count("class='bar'")
+        1
+    """
+    panels = [
+        histogram(
+            [shared - 0.5 for shared in range(len(counts) + 1)],
+            counts,
+            title=f"{field}s",
+            x_label=f"shared {field}s",
+            y_label="links",
+        )
+        for field, counts in _counts(rows).items()
+    ]
+    total = sum(max(_counts(rows).values(), key=sum, default=[]))
+    return svg(panels, title=_TITLE, description=f"Histograms of {total} links.")
+
+
+def overlap_png(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """The histograms of `overlap_svg` as PNG, drawn by matplotlib.
+
+    Raises:
+        UsageError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UsageError(
+            "PNG figures need matplotlib: pip install 'allusion-es[figures]'; .svg needs nothing"
+        ) from error
+    counts = _counts(rows)
+    figure = Figure(figsize=(4.2 * max(len(counts), 1), 3.2), layout="constrained")
+    figure.suptitle(_TITLE)
+    for number, (field, heights) in enumerate(counts.items(), start=1):
+        axes = figure.add_subplot(1, len(counts), number)
+        axes.bar(range(len(heights)), heights, width=1.0, edgecolor="white", color="#3b6ea5")
+        axes.set_xlabel(f"shared {field}s")
+        axes.set_ylabel("links")
+    data = BytesIO()
+    # Software would name matplotlib's version; without it, fewer updates change the file.
+    figure.savefig(data, format="png", dpi=150, metadata={"Software": None})
+    return data.getvalue()
+
+
+def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    counts: dict[str, list[int]] = {}
+    for row in rows:
+        counts.setdefault(row["input"], []).append(row["links"])
+    return counts
+
+
+# Bars of characters, for a terminal.
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def bar(share: float, width: int) -> str:
+    """A bar whose length is a share of `width` columns, to an eighth of a column.
+
+    Example:
+        >>> bar(0.5, 5)
+        '██▌'
+    """
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+
+
+def bars(
+    labels: Sequence[str], values: Sequence[float], figures: Sequence[str], width: int = 40
+) -> list[str]:
+    """One line for each value: label, figure, and a bar; the largest is as long as `width`.
+
+    Args:
+        labels: Name of each value.
+        values: Not negative.
+        figures: The values as they are to be printed.
+        width: Columns of the longest bar.
+
+    Example:
+        >>> bars(["0.0", "0.5"], [1, 4], ["1", "4"], width=4)
+        ['0.0  1  █', '0.5  4  ████']
+    """
+    largest = max(values, default=0) or 1
+    first = max(map(len, labels), default=0)
+    second = max(map(len, figures), default=0)
+    return [
+        f"{label:<{first}}  {figure:>{second}}  {bar(value / largest, width)}".rstrip()
+        for label, value, figure in zip(labels, values, figures, strict=True)
+    ]

@@ -8,11 +8,11 @@ those of the passage too, but for what is not a word of the text at all (`‹dis
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from allusion_es.language.analysis import Analysis
+from allusion_es.language.latin.analysis import Analysis
 from allusion_es.retrieval.types import Contribution, Field
 
 LEVELS = (0.1, 0.3, 0.6)
-"""The least shade of the levels 1, 2 and 3."""
+"""The least shades of the levels 1, 2 and 3; `report.js` has the same numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class HeatedWord:
         end: Where it ends (exclusive).
         contribution: The sum over the pairs that it is in; a word that occurs twice has the
             same sum both times, and counts once towards the score.
-        shade: From 0 to 1, relative to the other words of its text; see `shades`.
+        shade: From 0 to 1, relative to the other words of its text (`shades`).
     """
 
     start: int
@@ -54,7 +54,7 @@ class HeatedPair:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """What the words of a query and of a passage add to the passage's score.
+    """The contributions of the words of a query and of a passage to the passage's score.
 
     Attributes:
         query: The words of the query that are in a pair, in the order of the text.
@@ -76,7 +76,7 @@ class Heat:
     by_order: bool = False
 
     def strongest(self, number: int) -> "Heat":
-        """The same heat with the pairs of largest contribution only."""
+        """A copy with only this many pairs, those of largest contribution."""
         rest = self.pairs[number:]
         return replace(
             self,
@@ -92,16 +92,16 @@ def heat_of(
     passage: Analysis,
     fields: Sequence[Field],
 ) -> Heat:
-    """Where the words of a hit's contributions stand, and what each adds.
+    """The heat of a hit: where the words of its contributions stand, and what each adds.
 
     Args:
         contributions: `Hit.contributions`, largest first.
         query: The words of the query.
         passage: The words of the passage's text.
-        fields: What the pairs consist of, `Retriever.compared`.
+        fields: Fields whose words the pairs name (`Retriever.compared`).
 
     Example:
-        >>> from allusion_es.language.analysis import Analyser
+        >>> from allusion_es.language.latin.analysis import Analyser
         >>> query, passage = map(Analyser().analyse, ("Deus dixit", "dicit deum, dicit"))
         >>> pairs = [Contribution("dico", "dico", 3.0), Contribution("dico", "deus", 1.0)]
         >>> heat = heat_of(pairs, query, passage, ["lemma"])
@@ -112,9 +112,9 @@ def heat_of(
         >>> heat.pairs[0].query_places, heat.pairs[0].passage_places
         ((0,), (0, 2))
     """
-    given = tuple(contributions or ())
-    query_side = _Side(query, fields, [(c.query_word, c.contribution) for c in given])
-    passage_side = _Side(passage, fields, [(c.passage_word, c.contribution) for c in given])
+    listed = tuple(contributions or ())
+    query_side = _HeatedSide(query, fields, [(c.query_word, c.contribution) for c in listed])
+    passage_side = _HeatedSide(passage, fields, [(c.passage_word, c.contribution) for c in listed])
     pairs = [
         HeatedPair(
             c.query_word,
@@ -123,7 +123,7 @@ def heat_of(
             query_side.places(c.query_word),
             passage_side.places(c.passage_word),
         )
-        for c in given
+        for c in listed
     ]
     return Heat(
         query_side.words,
@@ -134,7 +134,7 @@ def heat_of(
 
 
 def shades(contributions: Sequence[float]) -> list[float]:
-    """How dark each word is, from 0 to 1: the larger its contribution, the darker.
+    """The shade of each word, from 0 to 1: the larger its contribution, the darker.
 
     The largest is 1, the others are in proportion, and what adds nothing or takes away is 0.
     Where all take away, as where a score is the logarithm of a small number, the word that takes
@@ -160,8 +160,8 @@ def level(shade: float) -> int:
     return sum(shade >= least for least in LEVELS)
 
 
-class _Side:
-    """The words of one text that are in a pair."""
+class _HeatedSide:
+    """The words of one text that are in a pair, with their sums and shades."""
 
     def __init__(
         self, analysis: Analysis, fields: Sequence[Field], parts: Sequence[tuple[str, float]]
@@ -173,11 +173,12 @@ class _Side:
         self._places: dict[str, list[int]] = {}
         columns = [analysis.tokens if field == "token" else analysis.lemmas for field in fields]
         for (start, end), *forms in zip(analysis.spans, *columns, strict=True):
-            known = [form for form in dict.fromkeys(forms) if form in totals]
-            if end > start and known:
-                for form in known:
+            # Token and lemma are often the same form, which must count once.
+            paired = [form for form in dict.fromkeys(forms) if form in totals]
+            if end > start and paired:
+                for form in paired:
                     self._places.setdefault(form, []).append(len(found))
-                found.append((start, end, sum(totals[form] for form in known)))
+                found.append((start, end, sum(totals[form] for form in paired)))
         darkness = shades([value for _, _, value in found])
         self.words = tuple(
             HeatedWord(start, end, value, shade)
@@ -185,4 +186,5 @@ class _Side:
         )
 
     def places(self, word: str) -> tuple[int, ...]:
+        """Numbers in `words` of the occurrences of a word, as the method compares it."""
         return tuple(self._places.get(word, ()))

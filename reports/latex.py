@@ -1,4 +1,4 @@
-"""Tables for papers: LaTeX with booktabs."""
+"""Tables for papers, in LaTeX with booktabs."""
 
 from collections.abc import Mapping, Sequence
 

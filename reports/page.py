@@ -1,4 +1,4 @@
-"""Self-contained pages: style, script and data in one file that asks for nothing else."""
+"""Self-contained HTML pages: style, script and data in one file that loads nothing else."""
 
 import base64
 import hashlib
@@ -26,8 +26,8 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
     Args:
         name: `report` or `errors`: which page.
         title: The page's title.
-        data: What its script finds in the element `data`; no NaN, no infinity. The element's
-            attribute `data-id` is the same for the same data only.
+        data: Written into the element `data` for the script; without NaN or infinity. The
+            element's attribute `data-id` is a hash of it.
 
     Example:
         >>> text = page("report", "A & B", {"x": "</script><script>alert(1)</script>"})
@@ -38,6 +38,7 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
     content = script_json(data)
     slots = {
         "title": _escaped(title),
+        # The page's policy allows exactly this style and this script, by their hashes.
         "style_hash": _hash(style),
         "script_hash": _hash(script),
         "style": style,
@@ -50,7 +51,7 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
 
 
 def page_script(name: str) -> str:
-    """The script of a page; a server can give it to a page of its own."""
+    """The script of a page, also for a server's page that shows the same things."""
     return "\n".join(['"use strict";', *map(_asset, _SCRIPTS[name])])
 
 
@@ -60,12 +61,12 @@ def page_style() -> str:
 
 
 def findings_part() -> str:
-    """The part of the report's page that its script fills with findings."""
+    """The HTML of a report in which the script shows findings."""
     return _asset("findings.html").rstrip("\n")
 
 
 def filled(template: str, slots: Mapping[str, str]) -> str:
-    """A template with its slots filled.
+    """Replace each `{{slot}}` of a template by its value.
 
     Example:
         >>> filled("<p>{{text}}</p>", {"text": "{{text}}"})
@@ -85,6 +86,7 @@ def script_json(data: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
         '{"a":"\\u003cb>"}'
     """
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    # Without `<`, nothing in the data can end the script element.
     return text.replace("<", "\\u003c")
 
 
@@ -99,4 +101,5 @@ def _hash(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
+    # The ampersand first, or that of `&lt;` would be escaped again.
     return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -1,26 +1,116 @@
-"""The report: findings on one page, to read, sort, filter and judge."""
+"""The report: findings on one HTML page, to read, sort, filter and judge.
+
+A finding is a stretch of a text with the passages that it may allude to (its matches). It does not
+know how it was found, so that whatever finds allusions can be reported: `answers` makes findings of
+a retriever's answers, `scanned` of a scan's findings.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from allusion_es.core.files import write_lines
-from allusion_es.corpora.books import BOOKS
+from allusion_es.corpora.bible.books import BOOKS
 from allusion_es.corpora.passage import Passage
-from allusion_es.reports.finding import Finding, Match, ReportMeta
-from allusion_es.reports.heat import HeatedPair, HeatedWord
+from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord
 from allusion_es.reports.page import page
 
 _DIGITS = 6
 """Significant digits of scores."""
 
 _WORD_DIGITS = 4
-"""Significant digits of what words and pairs add: most of a report is these."""
+"""Significant digits of what words and pairs add; they are most of a report's bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A passage that the words of a finding may allude to.
+
+    Attributes:
+        passage: The passage.
+        rank: Its rank among the matches of its finding, from 1.
+        score: The score that it is ranked by.
+        candidate_rank: Rank in the first stage, from 1; 0 where there is none.
+        candidate_score: Score in the first stage.
+        before: The passages that precede it in its book, in their order.
+        after: Those that follow it.
+        heat: How much each word adds to the score; empty where the method does not tell.
+        kind: Kind of link (`allusion`, `quotation`, …), or "" where it is not known.
+        probability: Probability of a link, from 0 to 1, or None where that is not estimated.
+        ids: Ids of the passages that `passage` joins, if it joins several in a row; else empty.
+        parallels: References of passages that say nearly the same.
+    """
+
+    passage: Passage
+    rank: int
+    score: float
+    candidate_rank: int = 0
+    candidate_score: float = 0.0
+    before: tuple[Passage, ...] = ()
+    after: tuple[Passage, ...] = ()
+    heat: Heat = field(default_factory=Heat)
+    kind: str = ""
+    probability: float | None = None
+    ids: tuple[str, ...] = ()
+    parallels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFinding:
+    """Words of a text that may allude, in their context, and the passages that they may allude to.
+
+    Attributes:
+        id: Unique in the report; the query id of gold lines.
+        text: The words.
+        matches: Best first; the first is shown, the others are its alternatives. May be empty.
+        before: Words that precede them.
+        after: Words that follow them.
+        work: The work that they stand in, or "".
+        place: Where in the work, in any unit that grows from its beginning.
+        label: Name of that place (`page 3, line 12`); where it is "", the id is shown.
+        method: Method that found them, where a report compares methods, or "".
+        note: A remark for the reader, or "".
+
+    Example:
+        >>> passage = Passage("Ps.1.1", "Beatus vir", book="Ps", reference="Ps 1,1")
+        >>> ReportFinding("q", "vir beatus", (Match(passage, 1, 0.9, 3, 12.5),)).matches[0].score
+        0.9
+    """
+
+    id: str
+    text: str
+    matches: tuple[Match, ...] = ()
+    before: str = ""
+    after: str = ""
+    work: str = ""
+    place: int = 0
+    label: str = ""
+    method: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMeta:
+    """Heading, method and notes of a report.
+
+    Attributes:
+        title: Its heading.
+        method: Method that found all of it.
+        notes: Remarks for a reader of the scores, each a sentence.
+        extent: End of the one work that is reported on, in the unit of `ReportFinding.place`; 0
+            where there are several, or none.
+    """
+
+    title: str = "Allusions"
+    method: str = ""
+    notes: tuple[str, ...] = ()
+    extent: int = 0
 
 
 def write_report(
-    target: Path | TextIO, findings: Sequence[Finding], meta: ReportMeta | None = None
+    target: Path | TextIO, findings: Sequence[ReportFinding], meta: ReportMeta | None = None
 ) -> None:
     """Write a report as one HTML file.
 
@@ -30,7 +120,7 @@ def write_report(
     Args:
         target: A file, written whole or not at all, or an open stream.
         findings: In the order of their texts; no id twice.
-        meta: What the report says of itself.
+        meta: Heading, method and notes.
 
     Raises:
         StorageError: The file cannot be written.
@@ -39,22 +129,22 @@ def write_report(
     Example:
         >>> import io
         >>> stream = io.StringIO()
-        >>> write_report(stream, [Finding("q", "vir <beatus>")])
+        >>> write_report(stream, [ReportFinding("q", "vir <beatus>")])
         >>> stream.getvalue()[:15], "<beatus>" in stream.getvalue()
         ('<!doctype html>', False)
     """
-    told = meta or ReportMeta()
-    write_lines(target, [page("report", told.title, report_data(findings, told))])
+    meta = meta or ReportMeta()
+    write_lines(target, [page("report", meta.title, report_data(findings, meta))])
 
 
-def report_data(findings: Sequence[Finding], meta: ReportMeta) -> dict[str, Any]:
-    """What the page's script gets; passages are listed once, and named by their number.
+def report_data(findings: Sequence[ReportFinding], meta: ReportMeta) -> dict[str, Any]:
+    """The JSON that the page's script reads; a passage is listed once, and named by its number.
 
     Raises:
         ValueError: An id is there twice.
 
     Example:
-        >>> report_data([Finding("q", "vir")], ReportMeta("Sermo"))["findings"][0]["text"]
+        >>> report_data([ReportFinding("q", "vir")], ReportMeta("Sermo"))["findings"][0]["text"]
         'vir'
     """
     for name, times in Counter(finding.id for finding in findings).items():
@@ -65,7 +155,7 @@ def report_data(findings: Sequence[Finding], meta: ReportMeta) -> dict[str, Any]
 
 
 def meta_row(meta: ReportMeta) -> dict[str, Any]:
-    """What a report says of itself, as its script takes it.
+    """Heading, method and notes, as the page's script reads them.
 
     Example:
         >>> meta_row(ReportMeta("Sermo"))
@@ -80,35 +170,38 @@ def meta_row(meta: ReportMeta) -> dict[str, Any]:
 
 
 class ReportRows:
-    """Findings as the report's script takes them, bit by bit; each passage is given once.
+    """Findings as the page's script reads them, in chunks; each passage is sent once.
 
     Example:
         >>> rows, psalm = ReportRows(), Passage("Ps.1.1", "Beatus vir", book="Ps")
-        >>> found = [Finding(name, "vir", (Match(psalm, 1, 0.5),)) for name in "ab"]
+        >>> found = [ReportFinding(name, "vir", (Match(psalm, 1, 0.5),)) for name in "ab"]
         >>> [len(rows.chunk([each])["passages"]) for each in found]
         [1, 0]
     """
 
     def __init__(self) -> None:
-        self._passages = _Passages()
+        self._passages = _PassageRows()
 
-    def chunk(self, findings: Iterable[Finding]) -> dict[str, Any]:
-        """Some findings, the passages that they are the first to name, and all books so far."""
-        known = len(self._passages.rows)
+    def chunk(self, findings: Iterable[ReportFinding]) -> dict[str, Any]:
+        """Some findings, the passages that none named before, and the books of all so far."""
+        sent = len(self._passages.rows)
         rows = [_finding(finding, self._passages) for finding in findings]
         return {
             "findings": rows,
-            "passages": self._passages.rows[known:],
+            "passages": self._passages.rows[sent:],
             "books": _books(self._passages.rows),
         }
 
 
-class _Passages:
+class _PassageRows:
+    """The passages so far, each a row with a number that findings refer to."""
+
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self._numbers: dict[str, int] = {}
 
     def number(self, passage: Passage, ids: Sequence[str] = ()) -> int:
+        """The number of a passage, which is added if it is new."""
         if passage.id not in self._numbers:
             self._numbers[passage.id] = len(self.rows)
             row: dict[str, Any] = {
@@ -123,16 +216,16 @@ class _Passages:
 
 def _books(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     """The books of the passages in canonical order; works that are not of the Bible come last."""
-    there = dict.fromkeys(row["book"] for row in rows)
-    known = [book for book in BOOKS if book.osis in there]
-    others = sorted(there.keys() - {book.osis for book in known})
+    present = dict.fromkeys(row["book"] for row in rows)
+    known = [book for book in BOOKS if book.osis in present]
+    others = sorted(present.keys() - {book.osis for book in known})
     return [
         *({"id": b.osis, "label": b.abbreviation, "name": b.names[0]} for b in known),
         *({"id": name, "label": name or "–", "name": name or "without a book"} for name in others),
     ]
 
 
-def _finding(finding: Finding, passages: _Passages) -> dict[str, Any]:
+def _finding(finding: ReportFinding, passages: _PassageRows) -> dict[str, Any]:
     row = {
         "id": finding.id,
         "text": finding.text,
@@ -144,11 +237,12 @@ def _finding(finding: Finding, passages: _Passages) -> dict[str, Any]:
         "method": finding.method,
         "note": finding.note,
     }
+    # Empty fields are left out, since a report may hold thousands of findings.
     kept = {name: value for name, value in row.items() if value != ""}
     return {**kept, "matches": [_match(match, passages) for match in finding.matches]}
 
 
-def _match(match: Match, passages: _Passages) -> dict[str, Any]:
+def _match(match: Match, passages: _PassageRows) -> dict[str, Any]:
     heat = match.heat
     row: dict[str, Any] = {
         "passage": passages.number(match.passage, match.ids),
@@ -190,4 +284,5 @@ def _pair(pair: HeatedPair, by_order: bool) -> list[Any]:
 
 
 def _rounded(value: float, digits: int = _DIGITS) -> float:
+    # Significant digits rather than decimals: scores of methods differ by orders of magnitude.
     return float(f"{value:.{digits}g}")

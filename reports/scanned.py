@@ -1,74 +1,76 @@
-"""Findings of a scan, as a report shows them."""
+"""A scan's findings as findings of a report, with the text around them and the shades of words."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from allusion_es.corpora import findings as scans
+from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.left_out import left_out_note
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.source import Annotation, Place, SourceText
-from allusion_es.language.analysis import Analyser, Analysis
-from allusion_es.language.normalise import fold
-from allusion_es.reports.finding import Finding, Match, ReportMeta
+from allusion_es.corpora.source_text import Annotation, Place, SourceText
+from allusion_es.language.latin.analysis import Analyser, Analysis
+from allusion_es.language.latin.fold import fold
 from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord
+from allusion_es.reports.report import Match, ReportFinding, ReportMeta
 from allusion_es.reports.surroundings import Surroundings
 from allusion_es.retrieval.index import CandidateIndex
 
 CONTEXT = 240
-"""Characters of the text that are shown before and after the words of a finding, at most."""
+"""Most characters of the text that are shown before and after a finding: about a sentence."""
 
 NOTE = (
     "Words that carry a finding are shaded by their order, the strongest darkest; the method does "
     "not say how much each of them adds."
 )
-"""What a reader of the shades should know."""
+"""The note on shades that every report of a scan has."""
 
 _NEAR = 60
-"""Characters after a finding within which an editor's reference is taken to belong to it."""
+"""Characters after a finding within which an edition's reference is taken to belong to it."""
 
 
 def scanned_findings(
     source: SourceText,
-    findings: Iterable[scans.Finding],
+    findings: Iterable[Finding],
     index: CandidateIndex,
     analyser: Analyser,
-) -> Iterator[Finding]:
-    """One finding of a report for each of a scan, in the same order, one at a time.
+) -> Iterator[ReportFinding]:
+    """Make a finding of a report of each of a scan, in the same order, one at a time.
 
     Args:
-        source: What was scanned.
-        findings: What was found in it.
-        index: Where their passages are.
-        analyser: That of the index (`retrieval.pipeline.index_analyser`).
+        source: The text that was scanned.
+        findings: The findings in it.
+        index: The index that was searched.
+        analyser: Its analyser (`retrieval.pipeline.index_analyser`).
 
     Example:
         >>> import tempfile
         >>> from pathlib import Path
         >>> from allusion_es.corpora.source import read_source
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Ps.33.9": "gustate et videte", "Ps.33.10": "timete Dominum"})
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "sermo.txt")
         ...     _ = path.write_text("Et gustate.")
         ...     source = read_source(path)
-        >>> found = scans.Finding(
+        >>> found = Finding(
         ...     3, 10, "gustate", ("Ps.33.9",), "Ps 33,9", 2.5, 0.9, "allusion", ("gustate",))
         >>> (shown,) = scanned_findings(source, [found], index, Analyser())
         >>> shown.id, shown.label, shown.before, shown.after, shown.matches[0].probability
         ('sermo:3-10', 'characters 4–10', 'Et ', '.', 0.9)
     """
-    around = Surroundings(index, analyser)
+    surroundings = Surroundings(index, analyser)
+    # `app` holds other readings of the words; all else that was set apart may be a reference.
     cites = [each for each in source.annotations if each.element != "app"]
-    work = ", ".join(filter(None, (source.author, source.title))) or source.path.name
+    work = _work_name(source)
+    # Two findings may have the same words: the second gets `:2`, since ids must differ.
     seen: dict[str, int] = {}
     for found in findings:
         identifier = f"{source.path.stem}:{found.start}-{found.end}"
         seen[identifier] = times = seen.get(identifier, 0) + 1
         before, after = context(source.text, found.start, found.end)
-        yield Finding(
+        yield ReportFinding(
             id=identifier if times == 1 else f"{identifier}:{times}",
             text=found.text,
-            matches=tuple(_matches(found, index, analyser, around)),
+            matches=tuple(_matches(found, index, analyser, surroundings)),
             before=before,
             after=after,
             work=work,
@@ -79,30 +81,29 @@ def scanned_findings(
 
 
 def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] = ()) -> ReportMeta:
-    """What a report on one text says of itself.
+    """Heading, method and notes of a report on one text.
 
     Args:
         source: The text.
         index: Name of the index.
-        method: How it was scanned.
-        notes: What else should be known.
+        method: How the text was scanned.
+        notes: More remarks for the reader; they come first.
     """
     left_out = left_out_note(source.left_out, with_options=False)
-    told = [f"{each[0].upper()}{each[1:]}." for each in (*source.remarks, left_out) if each]
-    work = ", ".join(filter(None, (source.author, source.title))) or source.path.name
+    remarks = [f"{each[0].upper()}{each[1:]}." for each in (*source.remarks, left_out) if each]
     return ReportMeta(
-        title=f"Allusions in {work}",
+        title=f"Allusions in {_work_name(source)}",
         method=f"{method}, index {index}",
-        notes=(*notes, *told, NOTE),
+        notes=(*notes, *remarks, NOTE),
         extent=len(source.text),
     )
 
 
 def calibration_note(unmeasured: str) -> str:
-    """What a reader of probabilities should know where they are not calibrated; "" where they are.
+    """The note on probabilities that are not calibrated; "" if they are.
 
     Args:
-        unmeasured: Why they are not (`scanning.measured.unmeasured`), or "".
+        unmeasured: Why they are not calibrated (`scanning.measured.unmeasured`), or "".
 
     Example:
         >>> calibration_note("not calibrated for this collection")
@@ -111,14 +112,19 @@ def calibration_note(unmeasured: str) -> str:
     return f"Probabilities are {unmeasured}: they only rank the findings." if unmeasured else ""
 
 
-def _label(source: SourceText, found: scans.Finding) -> str:
+def _work_name(source: SourceText) -> str:
+    return ", ".join(filter(None, (source.author, source.title))) or source.path.name
+
+
+def _label(source: SourceText, found: Finding) -> str:
+    # A text of one line, such as a pasted one, has no lines to count: characters are told.
     if source.kind != "tei" and "\n" not in source.text.strip():
         return f"characters {found.start + 1}–{found.end}"
     return place_label(source.place(found.start, found.end))
 
 
 def place_label(place: Place) -> str:
-    """A place in a text as people say it; "" where there is nothing to say.
+    """A place in a text in words; "" if it has neither page, line nor section.
 
     Example:
         >>> place_label(Place("12", "3", "1.4", "", 0, 1))
@@ -131,13 +137,14 @@ def place_label(place: Place) -> str:
 
 
 def context(text: str, start: int, end: int, most: int = CONTEXT) -> tuple[str, str]:
-    """What stands before and after a stretch of a text, in whole words.
+    """The text before and after a stretch of it, in whole words.
 
     Example:
         >>> context("Dominus regit me et nihil mihi deerit", 14, 16, 8)
         ('…regit ', ' et…')
     """
     before, after = text[max(0, start - most) : start], text[end : end + most]
+    # Cut at a blank, so that no half word is shown.
     if start > most:
         before = f"…{before.partition(' ')[2]}"
     if end + most < len(text):
@@ -146,17 +153,18 @@ def context(text: str, start: int, end: int, most: int = CONTEXT) -> tuple[str, 
 
 
 def _matches(
-    found: scans.Finding, index: CandidateIndex, analyser: Analyser, around: Surroundings
+    found: Finding, index: CandidateIndex, analyser: Analyser, surroundings: Surroundings
 ) -> Iterator[Match]:
+    """The finding's passages and its alternatives, each once, best first."""
     words = analyser.analyse(found.text)
-    best = scans.Alternative(found.passages, found.reference, found.score, found.probability)
+    best = Alternative(found.passages, found.reference, found.score, found.probability)
     seen: set[tuple[str, ...]] = set()
     for other in (best, *found.alternatives):
         if other.passages in seen:
             continue
         seen.add(other.passages)
         verses = index.passages(other.passages)
-        before, after = around.neighbours(verses[0], verses[-1])
+        before, after = surroundings.neighbours(verses[0], verses[-1])
         passage = _joined(verses, other.reference)
         yield Match(
             passage=passage,
@@ -164,7 +172,7 @@ def _matches(
             score=other.score,
             before=before,
             after=after,
-            heat=order_heat(found.text, words, found.words, around.analysis(passage)),
+            heat=order_heat(found.text, words, found.words, surroundings.analysis(passage)),
             kind=found.kind,
             probability=other.probability,
             ids=other.passages if len(verses) > 1 else (),
@@ -172,7 +180,7 @@ def _matches(
 
 
 def _joined(verses: Sequence[Passage], reference: str) -> Passage:
-    """Passages in a row as one."""
+    """Neighbouring passages joined to one."""
     first = verses[0]
     if len(verses) == 1:
         return first
@@ -185,7 +193,7 @@ def _joined(verses: Sequence[Passage], reference: str) -> Passage:
 
 
 def order_heat(text: str, own: Analysis, carrying: Sequence[str], passage: Analysis) -> Heat:
-    """Heat of which no more is known than which words carry a finding, strongest first.
+    """Heat that shades words by their order, where no contributions are known.
 
     Args:
         text: The words of the finding.
@@ -199,6 +207,8 @@ def order_heat(text: str, own: Analysis, carrying: Sequence[str], passage: Analy
         >>> [(word.start, word.shade) for word in heat.query], heat.pairs[0].passage_word
         ([(0, 0.65), (5, 1.0)], 'dicit')
     """
+    # From 1 for the strongest word down to a little above 0.3, so that the last is still seen.
+    # Reversed, so that a word that is named twice keeps the shade of its first place.
     shades = {
         fold(word): 1 - 0.7 * place / len(carrying)
         for place, word in reversed(list(enumerate(carrying)))
@@ -230,16 +240,17 @@ def order_heat(text: str, own: Analysis, carrying: Sequence[str], passage: Analy
 
 
 def _same(passage: Analysis, token: str, lemma: str) -> list[int]:
+    """Places of the words of a passage that have this token or lemma."""
     words = zip(passage.tokens, passage.lemmas, strict=True)
     return [place for place, (t, word) in enumerate(words) if t == token or word == lemma]
 
 
-def _cited(cites: Sequence[Annotation], found: scans.Finding) -> str:
-    """What the edition itself refers to at the words of a finding, or shortly after."""
-    told = [
+def _cited(cites: Sequence[Annotation], found: Finding) -> str:
+    """A note on references of the edition at the words of a finding, or shortly after; or ""."""
+    references = [
         each.target or each.text
         for each in cites
         if each.start < found.end + _NEAR and each.end >= found.start
     ]
-    names = [" ".join(text.split())[:60] for text in dict.fromkeys(told) if text.strip()]
+    names = [" ".join(text.split())[:60] for text in dict.fromkeys(references) if text.strip()]
     return f"The edition has here: {'; '.join(names[:3])}" if names else ""

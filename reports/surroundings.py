@@ -1,28 +1,29 @@
-"""What stands around passages in their books."""
-
-from collections.abc import Iterable
+"""The passages around a passage in its book, and its words; each is looked up once."""
 
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import Analyser, Analysis
+from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import Within
+from allusion_es.retrieval.types import SearchFilter
 
 NEIGHBOURS = 3
 """Passages that are shown before and after each passage."""
 
 
 class Surroundings:
-    """What stands around passages, and their words; both are looked up once.
+    """Looks up the neighbours of passages, and analyses their texts; keeps both.
+
+    A report names the same passages again and again, and a book is one request to the index.
 
     Args:
         index: Where the passages are.
-        analyser: That of the index.
+        analyser: The analyser of the index.
     """
 
     def __init__(self, index: CandidateIndex, analyser: Analyser) -> None:
         self._index, self._analyser = index, analyser
         self._analyses: dict[str, Analysis] = {}
-        self._rows: dict[tuple[str, str], _Row] = {}
+        # By book, or by work outside the Bible: the passages in order, and the place of each.
+        self._books: dict[tuple[str, str], tuple[list[Passage], dict[str, int]]] = {}
 
     def analysis(self, passage: Passage) -> Analysis:
         """The words of a passage's text."""
@@ -34,30 +35,24 @@ class Surroundings:
         self, first: Passage, last: Passage | None = None
     ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
         """The passages before `first` and those after `last`, by default `first` too."""
-        return self._row(first).before(first), self._row(last or first).after(last or first)
+        last = last or first
+        passages, places = self._book(first)
+        place = places[first.id]
+        before = passages[max(0, place - NEIGHBOURS) : place]
+        passages, places = self._book(last)
+        end = places[last.id] + 1
+        return tuple(before), tuple(passages[end : end + NEIGHBOURS])
 
-    def _row(self, passage: Passage) -> "_Row":
+    def _book(self, passage: Passage) -> tuple[list[Passage], dict[str, int]]:
         key = (passage.book, "" if passage.book else passage.work)
-        if key not in self._rows:
-            within = Within(books=frozenset({passage.book}))
+        if key not in self._books:
+            search_filter = SearchFilter(books=frozenset({passage.book}))
             if not passage.book:
-                within = Within(works=frozenset({passage.work}))
-            found = self._index.passages(self._index.ids(within))
-            self._rows[key] = _Row(each for each in found if each.book == passage.book)
-        return self._rows[key]
-
-
-class _Row:
-    """Passages one after the other."""
-
-    def __init__(self, passages: Iterable[Passage]) -> None:
-        self._passages = sorted(passages, key=lambda passage: (passage.order, passage.id))
-        self._places = {passage.id: place for place, passage in enumerate(self._passages)}
-
-    def before(self, passage: Passage) -> tuple[Passage, ...]:
-        place = self._places[passage.id]
-        return tuple(self._passages[max(0, place - NEIGHBOURS) : place])
-
-    def after(self, passage: Passage) -> tuple[Passage, ...]:
-        place = self._places[passage.id] + 1
-        return tuple(self._passages[place : place + NEIGHBOURS])
+                search_filter = SearchFilter(works=frozenset({passage.work}))
+            found = self._index.passages(self._index.ids(search_filter))
+            # A work may have passages with a book and without one: these are not neighbours.
+            passages = [each for each in found if each.book == passage.book]
+            passages.sort(key=lambda each: (each.order, each.id))
+            places = {each.id: place for place, each in enumerate(passages)}
+            self._books[key] = passages, places
+        return self._books[key]

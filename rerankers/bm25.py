@@ -2,11 +2,20 @@
 
 import numpy as np
 
-from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._pairs import PairReranker, PairSums, Weighted, by_counts
+from allusion_es.core.arrays import Floats
+from allusion_es.core.plugins import check_range
+from allusion_es.rerankers._shared.word_pairs import (
+    PairReranker,
+    PairSums,
+    WeightedWords,
+    by_counts,
+)
+from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.texts import CodedTexts
-from allusion_es.retrieval.types import AnalysedQuery, Floats, TermStatistics
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    TermStatistics,
+)
 from allusion_es.retrieval.weighting import bm25, bm25_saturation, lucene_idf, lucene_lengths
 
 
@@ -37,7 +46,7 @@ class Bm25(PairReranker):
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
-        """See `PairReranker.sums`."""
+        """The sums over pairs of words that give the scores."""
         plain = by_counts(query, candidates)
         known = collection.statistics(candidates.field, plain.words)
         return PairSums(
@@ -50,8 +59,8 @@ class Bm25(PairReranker):
             np.ones(len(candidates)),
         )
 
-    def _weights(self, plain: Weighted, texts: CodedTexts, known: TermStatistics) -> Floats:
-        """What each entry adds, 0 for words that the query has not; shape (entries,)."""
+    def _weights(self, plain: WeightedWords, texts: CodedTexts, known: TermStatistics) -> Floats:
+        """The addend of each entry, 0 for words that the query lacks; shape (entries,)."""
         lengths = lucene_lengths(np.diff(texts.offsets))
         saturation = bm25_saturation(lengths, known.mean_length, self._k1, self._b)
         inverse = lucene_idf(known.df, known.passages)

@@ -1,6 +1,6 @@
 """BOW: cosine of word counts."""
 
-from allusion_es.rerankers._pairs import (
+from allusion_es.rerankers._shared.word_pairs import (
     PairReranker,
     PairSums,
     by_counts,
@@ -24,7 +24,7 @@ class BagOfWords(PairReranker):
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
-        """See `PairReranker.sums`."""
+        """The sums over pairs of words that give the scores."""
         plain = by_counts(query, candidates)
         return PairSums(
             plain.query_words,

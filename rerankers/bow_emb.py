@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.rerankers._averaged import AveragedVectors
-from allusion_es.rerankers._pairs import Weighted, by_counts
-from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
+from allusion_es.core.arrays import Floats
+from allusion_es.rerankers._shared.averaged_vectors import AveragedVectors
+from allusion_es.rerankers._shared.word_pairs import WeightedWords, by_counts
+from allusion_es.rerankers._shared.word_vectors import ChosenVectors, vectors_of
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import AnalysedQuery
 
 
 class AveragedEmbeddings(AveragedVectors):
@@ -40,21 +41,23 @@ class AveragedEmbeddings(AveragedVectors):
 
     def weights(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> Weighted:
-        """See `AveragedVectors.weights`."""
+    ) -> WeightedWords:
+        """Counts of words."""
         return by_counts(query, candidates)
 
-    def passage_vectors(self, weighted: Weighted, collection: Collection) -> NDArray[np.floating]:
-        """See `AveragedVectors.passage_vectors`."""
+    def passage_vectors(
+        self, weighted: WeightedWords, collection: Collection
+    ) -> NDArray[np.floating]:
+        """The word vectors of the candidates' words, shape (words, dimension)."""
         self._vectors.need(collection)
         return self._vectors.rows(collection, weighted.words)
 
     def query_vectors(
-        self, weighted: Weighted, found: Floats, collection: Collection
+        self, weighted: WeightedWords, found: Floats, collection: Collection
     ) -> NDArray[np.floating]:
-        """See `AveragedVectors.query_vectors`."""
+        """The word vectors of the query's words, shape (words, dimension)."""
         return vectors_of(self._vectors.need(collection), weighted.query_words)
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """Which vectors are used."""
+        """A note that names the word vectors in use."""
         return (self._vectors.note(collection),)

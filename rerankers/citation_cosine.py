@@ -1,4 +1,4 @@
-"""Cosine of citation vectors: does the query speak of the passage as citations of it do?"""
+"""Cosine of citation vectors, which are learned from texts that cite the passages."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,18 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import check_range
-from allusion_es.language.citation_vectors import CONTEXT, CitationVectors
-from allusion_es.language.word_parts import Word
-from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.core.plugins import check_range
+from allusion_es.language.citations.vectors import CONTEXT, CitationVectors
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.generators import citing_words
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Floats
+from allusion_es.retrieval.types import (
+    FIELDS,
+    AnalysedQuery,
+    Field,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class _WeightedText:
     """A text as a weighted sum of its distinct words' vectors, of unit length or zero."""
 
     words: list[Word]
@@ -25,6 +30,7 @@ class _Sum:
     vectors: Floats
 
     def total(self) -> Floats:
+        """The vector of the text, shape (dimension,)."""
         return np.asarray(self.weights @ self.vectors)
 
 
@@ -32,7 +38,7 @@ class CitationCosine:
     """Cosine of vectors that were learned from how texts cite passages.
 
     `cos(v(q) + c v(window), v(p))`, with `v(text) = sum over its distinct words of sqrt(tf)
-    w(lemma) v(word)` made unit length; see `language.citation_vectors`. The cosine is a sum over
+    w(lemma) v(word)` made unit length; see `language.citations.vectors`. The cosine is a sum over
     pairs of words, which explain it. From -1 to 1; a text without known words scores 0.
 
     Args:
@@ -49,25 +55,23 @@ class CitationCosine:
         self._context = context
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
-        vectors = _needed(collection)
-        asked = self._query(query, vectors).total()
-        found = vectors.text_vectors(_texts(candidates, collection)).astype(np.float64)
-        return np.asarray(found @ asked)
+        """The score of each candidate, shape (len(candidates),)."""
+        vectors = _citation_vectors(collection)
+        query_vector = self._query(query, vectors).total()
+        passage_vectors = vectors.text_vectors(_texts(candidates, collection)).astype(np.float64)
+        return np.asarray(passage_vectors @ query_vector)
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`; words stand as the candidates' field has them."""
-        vectors = _needed(collection)
-        asked = self._query(query, vectors)
-        return [
-            as_contributions(_pairs(asked, _unit(_sum(Counter(text), vectors)), candidates.field))
-            for text in _texts(candidates, collection)
-        ]
+        """For each candidate, addends of pairs of tokens or of lemmas, as its field is."""
+        vectors = _citation_vectors(collection)
+        query_text = self._query(query, vectors)
+        passages = (_unit(_sum(Counter(t), vectors)) for t in _texts(candidates, collection))
+        return [as_contributions(_pairs(query_text, p, candidates.field)) for p in passages]
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """Which vectors are used, and what they were learned from."""
+        """A note that names the citation vectors and the number of links behind them."""
         vectors = collection.citations
         if vectors is None:
             return ()
@@ -76,14 +80,15 @@ class CitationCosine:
             f"{vectors.about.get('links', '?')} links, context {self._context:g}",
         )
 
-    def _query(self, query: AnalysedQuery, vectors: CitationVectors) -> _Sum:
+    def _query(self, query: AnalysedQuery, vectors: CitationVectors) -> _WeightedText:
+        """The query as one text: its own words, and those around it with weight c."""
         own, window = citing_words(query)
         parts = [_unit(_sum(Counter(own), vectors))]
         if window and self._context > 0:
             parts.append(_unit(_sum(Counter(window), vectors)))
             parts[1].weights[:] *= self._context
         return _unit(
-            _Sum(
+            _WeightedText(
                 [word for part in parts for word in part.words],
                 np.concatenate([part.weights for part in parts]),
                 np.concatenate([part.vectors for part in parts]),
@@ -91,7 +96,8 @@ class CitationCosine:
         )
 
 
-def _needed(collection: Collection) -> CitationVectors:
+def _citation_vectors(collection: Collection) -> CitationVectors:
+    """The citation vectors of the index, or an error where it has none."""
     if collection.citations is None:
         raise UsageError(
             "the index has no citation vectors, which citation-cosine needs; rebuild it without "
@@ -111,25 +117,28 @@ def _texts(candidates: Candidates, collection: Collection) -> list[list[Word]]:
     ]
 
 
-def _sum(counts: Counter[Word], vectors: CitationVectors) -> _Sum:
+def _sum(counts: Counter[Word], vectors: CitationVectors) -> _WeightedText:
     words = list(counts)
     weights = np.sqrt(np.array(list(counts.values()), dtype=np.float64))
-    return _Sum(words, weights, vectors.known_word_vectors(words).astype(np.float64))
+    return _WeightedText(words, weights, vectors.known_word_vectors(words).astype(np.float64))
 
 
-def _unit(text: _Sum) -> _Sum:
+def _unit(text: _WeightedText) -> _WeightedText:
+    """The text with weights that make its vector unit length; zero where it has no direction."""
     length = float(np.linalg.norm(text.total()))
     scale = 1 / length if length > 1e-6 else 0.0
-    return _Sum(text.words, text.weights * scale, text.vectors)
+    return _WeightedText(text.words, text.weights * scale, text.vectors)
 
 
-def _pairs(asked: _Sum, found: _Sum, field: Field) -> Parts:
-    """What each pair of tokens or lemmas adds to the cosine."""
+def _pairs(query: _WeightedText, passage: _WeightedText, field: Field) -> Parts:
+    """The addends of the cosine, by pairs of tokens or of lemmas."""
     place = FIELDS.index(field)
-    products = (asked.weights[:, None] * asked.vectors) @ (found.weights[:, None] * found.vectors).T
+    products = (query.weights[:, None] * query.vectors) @ (
+        passage.weights[:, None] * passage.vectors
+    ).T
     parts: Parts = {}
-    for one, row in zip(asked.words, products.tolist(), strict=True):
-        for other, value in zip(found.words, row, strict=True):
+    for one, row in zip(query.words, products.tolist(), strict=True):
+        for other, value in zip(passage.words, row, strict=True):
             if value:
                 pair = one[place], other[place]
                 parts[pair] = parts.get(pair, 0.0) + value

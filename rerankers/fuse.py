@@ -1,4 +1,4 @@
-"""Several rerankers made into one."""
+"""Fusion of several rerankers, by their ranks or their scores."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -6,10 +6,11 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import check_choice, check_range
-from allusion_es.rerankers._shares import shares
-from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.core.plugins import check_choice, check_range
+from allusion_es.rerankers._shared.word_pairs import shares
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import (
     UNDEFINED,
     Candidates,
@@ -19,12 +20,13 @@ from allusion_es.retrieval.reranking import (
     load_reranker,
     reranker_notes,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import AnalysedQuery
 
 DEFAULT_PARTS = ("bm25", "tesserae", "soft-cosine")
-"""What is fused where no parts are named."""
+"""The rerankers that are fused where no parts are named."""
 
 _METHODS = ("rrf", "sum")
+"""Reciprocal rank fusion, and the sum of scaled scores."""
 
 
 class Fusion:
@@ -73,14 +75,14 @@ class Fusion:
         self._weights = _weights(weights, list(self._parts))
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
+        """The score of each candidate, shape (len(candidates),)."""
         _, added, numbers = self._added(query, candidates, collection)
         return np.asarray(added.sum(axis=0)[numbers])
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`; the class says how a score is divided."""
+        """For each candidate, its score divided among word pairs as the class docstring says."""
         ranks, added, numbers = self._added(query, candidates, collection)
         totals: list[Parts] = [{} for _ in range(len(candidates))]
         for row, (name, part) in enumerate(self._parts.items()):
@@ -94,7 +96,7 @@ class Fusion:
         return [as_contributions(total) for total in totals]
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """How the parts are fused, and what they have to say."""
+        """Notes on the method and weights of the fusion, and those of the parts."""
         weights = ", ".join(
             f"{name} {weight:g}" for name, weight in zip(self._parts, self._weights, strict=True)
         )
@@ -105,9 +107,13 @@ class Fusion:
     def _added(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
-        """Ranks and what each part adds, shapes (parts, pool); which candidates are meant."""
+        """Each part's ranks and addends over all candidates, and the numbers of those asked for.
+
+        Returns:
+            Ranks and addends, shapes (parts, pool), and the numbers of `candidates` in the pool.
+        """
         pool, numbers = candidates.pool
-        pool = pool.want(None)  # a rank or a maximum among all needs all scores
+        pool = pool.want(None)  # ranks and the minimum need exact scores of all
         ranks = np.zeros((len(self._parts), len(pool)), dtype=np.int64)
         added = np.zeros(ranks.shape)
         ids = np.array(pool.ranking.ids, dtype=str)
@@ -122,7 +128,7 @@ class Fusion:
 
 
 def _scaled(scores: Floats) -> Floats:
-    """From 0 to 1 where defined; 0 where all are equal."""
+    """Defined scores scaled to 0 to 1; all 0 where they are equal."""
     defined = scores[scores != UNDEFINED]
     if not len(defined) or defined.max() == defined.min():
         return np.zeros(len(scores))
@@ -130,6 +136,11 @@ def _scaled(scores: Floats) -> Floats:
 
 
 def _weights(text: str, names: Sequence[str]) -> Floats:
+    """The weight of each part from a setting such as `1,2,1`.
+
+    Raises:
+        UsageError: There is not one number above 0 for each part.
+    """
     if not text:
         return np.ones(len(names))
     try:

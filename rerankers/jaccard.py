@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from allusion_es.rerankers._pairs import PairReranker, PairSums, by_counts, equal_words
+from allusion_es.rerankers._shared.word_pairs import PairReranker, PairSums, by_counts, equal_words
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery
 
@@ -22,7 +22,7 @@ class Jaccard(PairReranker):
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
-        """See `PairReranker.sums`."""
+        """The sums over pairs of words that give the scores."""
         plain = by_counts(query, candidates)
         asked = np.zeros(len(plain.words))
         asked[equal_words(plain.query_words, plain.words)[1]] = 1.0

@@ -1,6 +1,8 @@
-"""A linear ranker that was learned from gold links: many features, one weight each."""
+"""A linear ranker learned from gold links: many features of a candidate, one weight each."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -8,14 +10,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.rerankers._features import FeatureMaker, Features, feature_part, in_both_fields
-from allusion_es.rerankers._shares import shares
-from allusion_es.rerankers.learned_model import LearnedModel, read_model
-from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.core.arrays import Floats
+from allusion_es.core.errors import InputError
+from allusion_es.core.files import writing
+from allusion_es.rerankers._shared.features import (
+    CandidateFeatures,
+    FeatureMaker,
+    feature_part,
+    in_both_fields,
+)
+from allusion_es.rerankers._shared.word_pairs import shares
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import AnalysedQuery
 
 _SHIPPED = "patristic.ranker"
+"""The weights that come with the program, made by `benchmarks/train_ranker.py`."""
 
 
 class Learned:
@@ -28,7 +38,7 @@ class Learned:
     the verses before and after fit; what words around the query say. Where an index has no
     citation vectors, a second set of weights without them is used. Source: a listwise linear
     ranker (Cao et al. 2007, ListNet's top one); `learning/ranker.py` says how weights are found,
-    `docs/quality.md` from what and how well it does.
+    `docs/quality.md` how they were learned and how well they do.
 
     Scores are of any size, and compare candidates of one query only; they depend on which
     candidates there are. What a score's features add is divided among its own word pairs; other
@@ -52,7 +62,7 @@ class Learned:
         self._path = model
 
     @cached_property
-    def _model(self) -> LearnedModel:
+    def _model(self) -> "LearnedModel":
         if self._path:
             return read_model(Path(self._path))
         with as_file(files("allusion_es.rerankers") / _SHIPPED) as path:
@@ -64,14 +74,14 @@ class Learned:
         return FeatureMaker(map(feature_part, names))
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
+        """The score of each candidate, shape (len(candidates),)."""
         pool, numbers = candidates.pool
         return np.asarray(self._added(query, pool, collection)[1].sum(axis=1)[numbers])
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`; the class says how a score is divided."""
+        """For each candidate, its score divided as the class docstring says."""
         pool, numbers = candidates.pool
         features, added = self._added(query, pool, collection)
         totals: list[Parts] = [{} for _ in range(len(candidates))]
@@ -90,7 +100,7 @@ class Learned:
         return [as_contributions(total) for total in totals]
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """What the weights were learned from, and that scores are relative."""
+        """A note on the links behind the weights, and that scores are relative."""
         kind = "with" if collection.citations is not None else "without"
         about = self._model.about.get("learned_from", "unknown links")
         return (
@@ -100,7 +110,7 @@ class Learned:
 
     def _added(
         self, query: AnalysedQuery, pool: Candidates, collection: Collection
-    ) -> tuple[Features, Floats]:
+    ) -> tuple[CandidateFeatures, Floats]:
         """The features, and what each adds to the score of each candidate, shape (n, features)."""
         features = self._maker.features(query, pool, collection)
         kind = "words" if collection.citations is None else "citations"
@@ -109,11 +119,12 @@ class Learned:
     @staticmethod
     def _add_alone(
         totals: Sequence[Parts],
-        features: Features,
+        features: CandidateFeatures,
         added: Floats,
         numbers: NDArray[np.int64],
         column: int,
     ) -> None:
+        """Add a feature that no reranker explains to totals, as a pair of its name and value."""
         for total, number in zip(totals, numbers.tolist(), strict=True):
             value = float(added[number, column])
             if value:
@@ -124,3 +135,100 @@ class Learned:
 def _add(total: Parts, more: Parts) -> None:
     for pair, value in more.items():
         total[pair] = total.get(pair, 0.0) + value
+
+
+# The file of a ranker: features, scales and weights, as text that people can read.
+
+_FIRST = "allusion-es ranker 1"
+"""First line of a file of weights: kind and version of its format."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedModel:
+    """The weights of features: `score = sum over features f of weight_f value_f / scale_f`.
+
+    Attributes:
+        about: Facts about the links it was learned from, name to text.
+        sets: For indexes with citation vectors (`citations`) and without (`words`): each
+            feature's weight divided by its scale.
+    """
+
+    about: Mapping[str, str]
+    sets: Mapping[str, Mapping[str, float]]
+
+    def weights(self, kind: str, names: Sequence[str]) -> Floats:
+        """The weight of each feature, shape (len(names),).
+
+        Args:
+            kind: `citations` or `words`.
+            names: Of the features.
+
+        Raises:
+            InputError: The model was made for other features.
+        """
+        known = self.sets.get(kind, {})
+        if set(known) != set(names):
+            other = sorted(set(known) ^ set(names))
+            raise InputError(
+                f"the ranker has other features than this program ({kind}: {', '.join(other)}); "
+                "make it again with benchmarks/train_ranker.py"
+            )
+        return np.array([known[name] for name in names])
+
+
+def write_model(
+    path: Path,
+    about: Mapping[str, str],
+    sets: Mapping[str, tuple[Sequence[str], Floats, Floats]],
+) -> None:
+    """Write a ranker's file, whole or not at all.
+
+    Args:
+        path: The file.
+        about: What it was learned from.
+        sets: For each kind names, scales and weights, shape (features,) both.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    lines = [_FIRST, *(f"about\t{key}\t{text}" for key, text in about.items())]
+    for kind, (names, scales, weights) in sets.items():
+        for name, scale, weight in zip(names, scales.tolist(), weights.tolist(), strict=True):
+            lines.append(f"{kind}\t{name}\t{scale:.6g}\t{weight:.6g}")
+    with writing(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+
+
+def read_model(path: Path) -> LearnedModel:
+    """The ranker in a file.
+
+    Raises:
+        InputError: It cannot be read, or is something else; the message names the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    if not lines or lines[0] != _FIRST:
+        raise InputError(f"{path}:1: not a ranker; it must begin with {_FIRST!r}")
+    about: dict[str, str] = {}
+    sets: dict[str, dict[str, float]] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        kind, *rest = line.split("\t")
+        if kind == "about" and len(rest) == 2:
+            about[rest[0]] = rest[1]
+            continue
+        sets.setdefault(kind, {})[rest[0] if rest else ""] = _weight(rest, f"{path}:{number}")
+    return LearnedModel(about, sets)
+
+
+def _weight(cells: Sequence[str], place: str) -> float:
+    """The weight divided by the scale, from the cells of a line after its kind."""
+    try:
+        _, scale, weight = cells
+        value = float(weight) / float(scale)
+    except (ValueError, ZeroDivisionError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{place}: not kind, feature, scale above 0 and weight, with tabs")
+    return value

@@ -1,23 +1,25 @@
-"""Soft local alignment: the stretch of a passage that is most like a stretch of the query."""
+"""Soft local alignment: the stretches of query and passage that are most similar, in order."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._soft import MOST_POWER
-from allusion_es.rerankers._soft import power as raised
-from allusion_es.rerankers._vectors import ChosenVectors
-from allusion_es.retrieval.explain import Parts, as_contributions
+from allusion_es.core.arrays import Floats
+from allusion_es.core.plugins import check_range
+from allusion_es.rerankers._shared.soft_cosines import MOST_POWER
+from allusion_es.rerankers._shared.soft_cosines import power as raised
+from allusion_es.rerankers._shared.word_vectors import ChosenVectors
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import AnalysedQuery
 from allusion_es.retrieval.weighting import idf
 
 _TOGETHER = 128
-"""Texts that are aligned at once, so that long ones pad few others."""
+"""Texts of like length that are aligned at once; more would be padded to longer ones."""
 
 _GAP = "‹gap›"
+"""The partner of a skipped word in explanations."""
 
 
 class LocalAlignment:
@@ -56,7 +58,7 @@ class LocalAlignment:
         self._vectors = ChosenVectors(self.name, vectors)
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
+        """The score of each candidate, shape (len(candidates),)."""
         rows, gains = self._gains(query, candidates, collection)
         scores = np.zeros(len(candidates))
         for texts, codes in _padded(candidates):
@@ -69,31 +71,33 @@ class LocalAlignment:
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`: aligned words, and with `‹gap›` those skipped between them."""
+        """The gains of aligned words, and with `‹gap›` the price of words skipped between them."""
         rows, gains = self._gains(query, candidates, collection)
-        asked, texts = query.words(candidates.field), candidates.texts
+        words, texts = query.words(candidates.field), candidates.texts
         reasons: list[Explanation] = []
         for number in range(len(candidates)):
             codes = texts.codes[texts.offsets[number] : texts.offsets[number + 1]]
             table = np.zeros((len(rows) + 1, len(codes) + 1))
             for row, heights in enumerate(_heights(rows, gains, codes[None], self._gap), start=1):
                 table[row] = heights[0]
-            mine = gains[np.ix_(rows, codes)]
+            own = gains[np.ix_(rows, codes)]
             reasons.append(
-                as_contributions(_path(table, mine, self._gap, asked, texts.text(number)))
+                as_contributions(_path(table, own, self._gap, words, texts.text(number)))
             )
         return reasons
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """Which vectors are used."""
+        """A note that names the word vectors in use."""
         return (self._vectors.note(collection),)
 
     def _gains(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> tuple[NDArray[np.int64], Floats]:
-        """Which row each query word has, shape (words,), and s, shape (distinct, distinct + 1).
+        """The gains s of distinct words, and the row of each word of the query in them.
 
-        The last column is that of the empty places behind short texts.
+        Returns:
+            Rows, shape (words,), and s, shape (distinct, distinct + 1); its last column is for the
+            padding behind short texts.
         """
         words = query.words(candidates.field)
         asked, found = list(dict.fromkeys(words)), candidates.texts.words
@@ -102,9 +106,11 @@ class LocalAlignment:
         similarity = raised(cosines, self._power).astype(np.float64)
         similarity[candidates.texts.find(asked)] = 1.0
         known = [collection.statistics(candidates.field, some) for some in (asked, found)]
-        mine, others = (idf(one.df, one.passages) for one in known)
+        asked_idf, found_idf = (idf(one.df, one.passages) for one in known)
         gains = np.full((len(asked), len(found) + 1), -self._gap)
-        gains[:, :-1] = similarity * (np.minimum(mine[:, None], others) + self._gap) - self._gap
+        gains[:, :-1] = (
+            similarity * (np.minimum(asked_idf[:, None], found_idf) + self._gap) - self._gap
+        )
         numbers = {word: number for number, word in enumerate(asked)}
         return np.array([numbers[word] for word in words], dtype=np.int64), gains
 
@@ -128,10 +134,12 @@ def _heights(
     rows: NDArray[np.int64], gains: Floats, codes: NDArray[np.int64], gap: float
 ) -> Iterator[Floats]:
     """H_ij of one query word i after the other, shape (texts, longest + 1)."""
+    # If a gap costs more than all the query's words can gain, no stretch has one.
     if gap >= gains.max(axis=1, initial=0.0)[rows].sum():
         yield from _unbroken(rows, gains, codes)
         return
-    # With `gap j` added, skipping words of the passage is to take the highest place before.
+    # With `gap j` added to column j, skipping words of the passage is a running maximum, which
+    # numpy computes for all texts at once.
     floor = gap * np.arange(codes.shape[1] + 1.0)
     above = np.broadcast_to(floor, (len(codes), len(floor)))
     for row in rows.tolist():
@@ -144,7 +152,7 @@ def _heights(
 
 
 def _unbroken(rows: NDArray[np.int64], gains: Floats, codes: NDArray[np.int64]) -> Iterator[Floats]:
-    """`_heights` where no stretch is worth a gap."""
+    """H_ij as `_heights` gives them, where no stretch is worth a gap."""
     here = np.zeros((len(codes), codes.shape[1] + 1))
     for row in rows.tolist():
         above, here = here, np.zeros_like(here)
@@ -155,7 +163,7 @@ def _unbroken(rows: NDArray[np.int64], gains: Floats, codes: NDArray[np.int64]) 
 def _path(
     table: Floats, gains: Floats, gap: float, asked: Sequence[str], found: Sequence[str]
 ) -> Parts:
-    """What each step of the best alignment adds, from its end back to its beginning."""
+    """The gain or price of each step of the best alignment, traced back from its end."""
     row, column = (int(place) for place in np.unravel_index(table.argmax(), table.shape))
     parts: Parts = {}
     while row > 0 and column > 0 and table[row, column] > 1e-12:

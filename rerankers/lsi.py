@@ -4,17 +4,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._averaged import AveragedVectors
-from allusion_es.rerankers._pairs import Weighted, by_tfidf, equal_words
+from allusion_es.core.arrays import Floats
+from allusion_es.core.plugins import check_range
+from allusion_es.rerankers._shared.averaged_vectors import AveragedVectors
+from allusion_es.rerankers._shared.word_pairs import WeightedWords, by_tfidf, equal_words
 from allusion_es.retrieval.reranking import Candidates, Collection
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import AnalysedQuery
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _DENSE = 1000
-"""Of so many candidates or words all directions are computed, of more only the first k."""
+"""Up to so many candidates or words an eigensolver finds all directions; beyond, iteration finds k.
+
+The dense solution of a matrix of this size takes a fraction of a second, and grows with the cube.
+"""
 
 
 class LatentSemanticIndexing(AveragedVectors):
@@ -48,22 +52,24 @@ class LatentSemanticIndexing(AveragedVectors):
 
     def weights(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> Weighted:
-        """See `AveragedVectors.weights`."""
+    ) -> WeightedWords:
+        """TfIdf weights."""
         return by_tfidf(query, candidates, collection)
 
-    def passage_vectors(self, weighted: Weighted, collection: Collection) -> Floats:
+    def passage_vectors(self, weighted: WeightedWords, collection: Collection) -> Floats:
         """Rows of V_k."""
         return self._directions(weighted)
 
-    def query_vectors(self, weighted: Weighted, found: Floats, collection: Collection) -> Floats:
-        """Those of the same words, zeros for words that no candidate has."""
+    def query_vectors(
+        self, weighted: WeightedWords, found: Floats, collection: Collection
+    ) -> Floats:
+        """Rows of V_k of the query's words, zeros for words that no candidate has."""
         asked = np.zeros((len(weighted.query_words), found.shape[1]))
         rows, columns = equal_words(weighted.query_words, weighted.words)
         asked[rows] = found[columns]
         return asked
 
-    def _directions(self, weighted: Weighted) -> Floats:
+    def _directions(self, weighted: WeightedWords) -> Floats:
         """V_k, shape (len(weighted.words), k or more)."""
         from scipy.sparse import csr_array
 
@@ -80,7 +86,7 @@ class LatentSemanticIndexing(AveragedVectors):
 
 
 def _largest(square: Floats, count: int) -> tuple[Floats, Floats]:
-    """The `count` largest eigenvalues above 0, those that tie with the last too, and vectors."""
+    """The `count` largest eigenvalues above 0, and those that tie with the last, with vectors."""
     values, vectors = np.linalg.eigh(square)
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = values > 1e-9 * max(float(values[0]), 1e-300) if len(values) else values > 0

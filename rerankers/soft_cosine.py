@@ -4,13 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
-from allusion_es.rerankers._vectors import ChosenVectors
+from allusion_es.core.arrays import Singles
+from allusion_es.rerankers._shared.soft_cosines import (
+    SoftCosineReranker,
+    WordFeatures,
+)
+from allusion_es.rerankers._shared.word_vectors import ChosenVectors
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import Field
 
 
-class SoftCosine(SoftCosineOf):
+class SoftCosine(SoftCosineReranker):
     """Cosine of TfIdf vectors in which words with similar vectors count as partly equal.
 
     `sum_ij S_ij q_i p_j / (sqrt(sum_ij S_ij q_i q_j) sqrt(sum_ij S_ij p_i p_j))` with
@@ -38,15 +42,15 @@ class SoftCosine(SoftCosineOf):
         super().__init__(power)
         self._vectors = ChosenVectors(self.name, vectors)
 
-    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
-        """Unit vectors."""
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
+        """Unit vectors of words, shape (len(words), dimension)."""
         return self._vectors.rows(collection, words)
 
-    def compare(self, left: Features, right: Features) -> Singles:
-        """`max(0, cos)`."""
+    def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:
+        """`max(0, cos)` of each pair of words."""
         cosines: Singles = np.matmul(left, np.swapaxes(right, -1, -2))
         return np.maximum(cosines, 0.0, out=cosines)
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """Which vectors are used."""
+        """A note that names the word vectors in use."""
         return (self._vectors.note(collection),)

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
+from allusion_es.core.arrays import Singles
+from allusion_es.rerankers._shared.soft_cosines import (
+    SoftCosineReranker,
+    WordFeatures,
+)
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import Field
 
 
-class SoftCosineIdentity(SoftCosineOf):
+class SoftCosineIdentity(SoftCosineReranker):
     """Soft cosine with the identity for S, which makes it the TfIdf cosine.
 
     A control: what soft cosine adds to TfIdf is the difference to this. Source: Manjavacas et
@@ -26,10 +30,10 @@ class SoftCosineIdentity(SoftCosineOf):
     def __init__(self) -> None:
         super().__init__(power=1)
 
-    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
-        """None are needed."""
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
+        """Empty rows: no features are needed, shape (len(words), 0)."""
         return np.zeros((len(words), 0), dtype=np.float32)
 
-    def compare(self, left: Features, right: Features) -> Singles:
+    def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:
         """0 everywhere."""
         return np.zeros((*left.shape[:-1], right.shape[-2]), dtype=np.float32)

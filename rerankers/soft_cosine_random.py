@@ -1,17 +1,21 @@
-"""Soft cosine by random similarities: the paper's control."""
+"""Soft cosine by random similarities: the control of the paper."""
 
 import zlib
 from collections.abc import Sequence
 
 import numpy as np
 
-from allusion_es.core.parameters import check_range
-from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
+from allusion_es.core.arrays import Singles
+from allusion_es.core.plugins import check_range
+from allusion_es.rerankers._shared.soft_cosines import (
+    SoftCosineReranker,
+    WordFeatures,
+)
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import Field
 
 
-class SoftCosineRandom(SoftCosineOf):
+class SoftCosineRandom(SoftCosineReranker):
     """Soft cosine with random similarities.
 
     `S_ij = S_ji = max(0, x_ij) ** power` with x_ij drawn from N(0.5, 0.05), and `S_ii = 1`. A
@@ -38,7 +42,7 @@ class SoftCosineRandom(SoftCosineOf):
         check_range(self.name, "seed", seed, 0, 2**32 - 1)
         self._seed = seed
 
-    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
         """A number of 64 bits for each word and seed."""
         crcs = [
             (zlib.crc32(word.encode(), self._seed) << 32) | zlib.crc32(word[::-1].encode())
@@ -46,7 +50,7 @@ class SoftCosineRandom(SoftCosineOf):
         ]
         return _mixed(np.array(crcs, dtype=np.uint64) + np.uint64(self._seed))[:, None]
 
-    def compare(self, left: Features, right: Features) -> Singles:
+    def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:
         """Draws from N(0.5, 0.05), negative ones set to 0."""
         # A sum is the same in both orders; two uniform numbers of it make a normal one.
         sums = _mixed(left + np.swapaxes(right, -1, -2))
@@ -56,7 +60,7 @@ class SoftCosineRandom(SoftCosineOf):
         return np.asarray(np.maximum(0.5 + 0.05 * normal, 0.0), dtype=np.float32)
 
 
-def _mixed(numbers: Features) -> Features:
+def _mixed(numbers: WordFeatures) -> WordFeatures:
     """The numbers with their bits mixed, shape of `numbers`. Source: SplitMix64, Steele 2014."""
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -5,19 +5,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allusion_es.rerankers._pairs import Weighted
-from allusion_es.rerankers._soft import Features, Singles, SoftCosineOf
+from allusion_es.core.arrays import Floats, Singles
+from allusion_es.rerankers._shared.soft_cosines import (
+    SoftCosineReranker,
+    WordFeatures,
+)
+from allusion_es.rerankers._shared.word_pairs import WeightedWords
 from allusion_es.retrieval.reranking import Collection
-from allusion_es.retrieval.types import Field, Floats
+from allusion_es.retrieval.types import Field
 
 if TYPE_CHECKING:
     from allusion_es.language.wordnet import LatinWordNet
 
 _BLOCK = 512
-"""Words that are compared with all others at once."""
+"""Words that are compared with all others at once, so that memory stays bounded."""
 
 
-class SoftCosineWordNet(SoftCosineOf):
+class SoftCosineWordNet(SoftCosineReranker):
     """Soft cosine by the Latin WordNet.
 
     `S_ij = (1 / |T_i & T_j|) ** power` for words that share synonyms, 0 for others, `S_ii = 1`;
@@ -52,16 +56,20 @@ class SoftCosineWordNet(SoftCosineOf):
         self._graded = graded
         self._wordnet = wordnet
 
-    def features(self, words: Sequence[str], field: Field, collection: Collection) -> Features:
+    def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
         """The words themselves."""
         return np.array(words, dtype=object)
 
-    def compare(self, left: Features, right: Features) -> Singles:
+    def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:
         """Similarity or relatedness in WordNet, shape (len(left), len(right))."""
         return self._comparison()(left.tolist(), right.tolist())
 
-    def squares(self, weighted: Weighted, features: Features) -> Floats:
-        """See `SoftCosineOf.squares`; computed for blocks of words, not text by text."""
+    def squares(self, weighted: WeightedWords, features: WordFeatures) -> Floats:
+        """`sum_ij S_ij p_i p_j` of each candidate, shape (size,).
+
+        Computed for blocks of words, not text by text: WordNet compares lists of words, and the
+        similarities are sparse.
+        """
         from scipy.sparse import csr_array
 
         entries = weighted.entries
@@ -80,7 +88,7 @@ class SoftCosineWordNet(SoftCosineOf):
         return squares
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """What words are compared by."""
+        """A note on how WordNet compares words."""
         kind = "relatedness over hypernyms" if self._graded else "shared synonyms"
         return (f"{self.name}: lemmas compared by {kind} in the Latin WordNet",)
 

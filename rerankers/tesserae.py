@@ -5,20 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from allusion_es.core.parameters import check_choice
-from allusion_es.rerankers._shared_words import (
+from allusion_es.core.arrays import Floats, Integers
+from allusion_es.core.plugins import check_choice
+from allusion_es.rerankers._shared.shared_words import (
     SharedTypes,
     query_distances,
     shared_types,
     text_distances,
 )
-from allusion_es.retrieval.explain import as_contributions
+from allusion_es.retrieval.explanations import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Field, Floats
-
-Integers = NDArray[np.int64]
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Field,
+)
 
 
 class Tesserae:
@@ -57,8 +58,8 @@ class Tesserae:
         self._from_run = query_side == "run"
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
-        return self._parts(query, candidates, collection).scores()
+        """The score of each candidate, shape (len(candidates),)."""
+        return self._terms(query, candidates, collection).scores()
 
     def values(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
@@ -70,12 +71,12 @@ class Tesserae:
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`; the class says how the score is split."""
-        parts = self._parts(query, candidates, collection)
-        return [parts.explanation(number) for number in range(len(candidates))]
+        """For each candidate, its score split as the class docstring says."""
+        terms = self._terms(query, candidates, collection)
+        return [terms.explanation(number) for number in range(len(candidates))]
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """Where frequencies come from."""
+        """A note on the collections that frequencies come from."""
         side = collection.query_side if self._from_run else "the collection"
         return (
             f"Tesserae: frequencies of query words from {side}, of passage "
@@ -93,13 +94,14 @@ class Tesserae:
             asked = np.maximum(collection.query_frequencies(field, words), 1)
         return asked[shared.types].astype(np.float64), found[shared.types].astype(np.float64)
 
-    def _parts(
+    def _terms(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> "_Parts":
+    ) -> "_Terms":
+        """The terms of the scores of all candidates."""
         words, texts = query.words(candidates.field), candidates.texts
         shared = shared_types(words, texts)
         asked, found = self.frequencies(shared, candidates.field, collection)
-        return _Parts(
+        return _Terms(
             shared,
             1 / asked + 1 / found,
             query_distances(shared, asked, words),
@@ -108,8 +110,8 @@ class Tesserae:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """What the scores are made of.
+class _Terms:
+    """The terms of the formula, from which scores and explanations are made.
 
     Attributes:
         shared: The shared types of each text.
@@ -124,6 +126,7 @@ class _Parts:
     text_distances: Integers
 
     def scores(self) -> Floats:
+        """The score of each text, `UNDEFINED` where fewer than two types are shared."""
         sums = np.bincount(self.shared.texts, weights=self.rarities, minlength=self.shared.size)
         scores = np.full(self.shared.size, UNDEFINED)
         defined = sums > 0
@@ -132,6 +135,7 @@ class _Parts:
         return scores
 
     def explanation(self, number: int) -> Explanation:
+        """The score of one text split into the distance and its shared words."""
         first, last = np.searchsorted(self.shared.texts, [number, number + 1])
         if first == last:
             return None

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from allusion_es.rerankers._shared_words import SharedTypes
+from allusion_es.core.arrays import Floats
+from allusion_es.rerankers._shared.shared_words import SharedTypes
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.retrieval.reranking import Collection
-from allusion_es.retrieval.types import Field, Floats
+from allusion_es.retrieval.types import Field
 
 
 class TesseraeOriginal(Tesserae):
@@ -27,11 +28,11 @@ class TesseraeOriginal(Tesserae):
     def frequencies(
         self, shared: SharedTypes, field: Field, collection: Collection
     ) -> tuple[Floats, Floats]:
-        """How often each shared type occurs in the query and in the text."""
+        """Counts of each shared type in the query and in the text, shape of `shared.types`."""
         return shared.query_counts, shared.text_counts
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """Where frequencies come from."""
+        """A note on the collections that frequencies come from."""
         return (
             "Tesserae: word frequencies within query and passage; undefined below two shared words",
         )

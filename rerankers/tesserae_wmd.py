@@ -4,18 +4,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from allusion_es.rerankers._shares import shares
+from allusion_es.core.arrays import Floats
+from allusion_es.rerankers._shared.word_pairs import shares
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.wmd import WordMoversDistance
-from allusion_es.retrieval.explain import as_contributions
+from allusion_es.retrieval.explanations import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import AnalysedQuery
 
 TESSERAE_SCALE = (11.55, 1.133)
-"""a and b of `a + b T`."""
+"""a and b of `a + b T`, fitted by `benchmarks/calibrate_backoff.py`."""
 
 WMD_SCALE = 7.859
-"""c of `c W`."""
+"""c of `c (1 - WMD)`, fitted with them: together they decide how both models' scores mix."""
 
 
 class TesseraeWithBackoff:
@@ -23,7 +24,7 @@ class TesseraeWithBackoff:
 
     `a + b T(s, t)` where T is defined, `c (1 - WMD(s, t))` elsewhere. Source: Manjavacas et
     al. 2019, section 5.3, T+WMD; they leave the scale to an oracle
-    (`evaluation/oracle.py`) and say that it is needed in practice.
+    (`evaluation/paper/oracle.py`) and say that it is needed in practice.
 
     The scale: a, b and c maximise the likelihood that the relevant candidate of each query is
     chosen, with probabilities in proportion to exp(score) (conditional logit). They were fitted
@@ -55,13 +56,13 @@ class TesseraeWithBackoff:
         self._wmd = _Backoff(solver, vectors)
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
+        """The score of each candidate, shape (len(candidates),)."""
         scores = self._tesserae.score(query, candidates, collection)
         missing = scores == UNDEFINED
         a, b = TESSERAE_SCALE
         scores[~missing] = a + b * scores[~missing]
         if missing.any():
-            # The best of these that are wanted are exact; so are the best of all that are.
+            # As many of these must be exact as of all: at worst, all of the best are among them.
             rest = candidates.take(np.flatnonzero(missing).tolist()).want(candidates.wanted)
             backoff = self._wmd.score(query, rest, collection)
             scores[missing] = np.where(backoff == UNDEFINED, UNDEFINED, WMD_SCALE * backoff)
@@ -70,7 +71,7 @@ class TesseraeWithBackoff:
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`."""
+        """For each candidate, what each pair of words adds to its score."""
         scores = self.score(query, candidates.want(None), collection).tolist()
         reasons = zip(
             self._tesserae.explain(query, candidates, collection),
@@ -88,7 +89,7 @@ class TesseraeWithBackoff:
         ]
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """What is used where."""
+        """Notes on the backoff and those of both models."""
         return (
             "tesserae-wmd: Tesserae where two types are shared, else WMD, on a scale fitted on "
             "development links",
@@ -98,4 +99,6 @@ class TesseraeWithBackoff:
 
 
 class _Backoff(WordMoversDistance):
+    """Word Mover's Distance under the name of this reranker, for messages and settings."""
+
     name = "tesserae-wmd"

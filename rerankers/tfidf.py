@@ -1,6 +1,6 @@
 """TfIdf: cosine of word counts weighted by how rare the words are."""
 
-from allusion_es.rerankers._pairs import (
+from allusion_es.rerankers._shared.word_pairs import (
     PairReranker,
     PairSums,
     by_tfidf,
@@ -25,7 +25,7 @@ class TfIdf(PairReranker):
     def sums(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> PairSums:
-        """See `PairReranker.sums`."""
+        """The sums over pairs of words that give the scores."""
         weighted = by_tfidf(query, candidates, collection)
         return PairSums(
             weighted.query_words,

@@ -1,6 +1,6 @@
 """TfIdf_emb: cosine of word vectors averaged with TfIdf weights."""
 
-from allusion_es.rerankers._pairs import Weighted, by_tfidf
+from allusion_es.rerankers._shared.word_pairs import WeightedWords, by_tfidf
 from allusion_es.rerankers.bow_emb import AveragedEmbeddings
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery
@@ -30,6 +30,6 @@ class WeightedEmbeddings(AveragedEmbeddings):
 
     def weights(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> Weighted:
-        """See `AveragedVectors.weights`."""
+    ) -> WeightedWords:
+        """TfIdf weights, with the paper's idf."""
         return by_tfidf(query, candidates, collection)

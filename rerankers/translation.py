@@ -1,17 +1,18 @@
-"""Translation likelihood: how likely does a text that cites the passage have these words?"""
+"""Translation likelihood: the query's likelihood if its words translate those of the passage."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import check_range
-from allusion_es.language.translations import Translations
-from allusion_es.retrieval.explain import Parts, as_contributions
-from allusion_es.retrieval.models import TRANSLATIONS
+from allusion_es.core.plugins import check_range
+from allusion_es.language.citations.translations import Translations
+from allusion_es.retrieval.citation_models import TRANSLATIONS
+from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import AnalysedQuery
 
 
 class TranslationLikelihood:
@@ -41,14 +42,14 @@ class TranslationLikelihood:
         self._table: Translations | None = None
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`; lemmas are compared, whatever the candidates' field."""
+        """The score of each candidate; lemmas are compared, whatever the candidates' field."""
         parts = self._parts(query, candidates, collection)
         return np.array([float(np.log1p(one.sum(axis=1)).sum()) for _, _, one in parts])
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`; pairs that add nothing are left out."""
+        """For each candidate, addends of pairs of lemmas; pairs that add nothing are left out."""
         return [
             as_contributions(_divided(asked, words, values))
             for asked, words, values in self._parts(query, candidates, collection)
@@ -57,8 +58,11 @@ class TranslationLikelihood:
     def _parts(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[tuple[list[str], list[str], Floats]]:
-        """For each candidate the words of both sides, and the ratio that each pair adds."""
-        table = self._needed(collection)
+        """For each candidate the words of both sides, and the ratio that each pair adds.
+
+        The ratio of a pair is `(1 - l) / l * s(w | u) P(u | p) / P(w | C)`.
+        """
+        table = self._translations(collection)
         asked = list(dict.fromkeys(query.words("lemma")))
         texts = candidates.texts
         if candidates.field != "lemma":
@@ -72,6 +76,7 @@ class TranslationLikelihood:
                 likely[rows[word], column] += self._itself
         known = collection.statistics("lemma", asked)
         total = max(known.passages * known.mean_length, 1.0)
+        # A word that the collection lacks counts as seen half a time: nothing is divided by 0.
         odds = (1 - self._chance) / self._chance * total / np.maximum(known.cf, 0.5)
         parts = []
         for number in range(len(texts)):
@@ -83,7 +88,8 @@ class TranslationLikelihood:
             parts.append((asked, words, np.asarray(chosen.T)))
         return parts
 
-    def _needed(self, collection: Collection) -> Translations:
+    def _translations(self, collection: Collection) -> Translations:
+        """The table beside the index's citation vectors, or an error where there is none."""
         if self._table is None:
             vectors = collection.citations
             path = vectors.path.with_suffix(TRANSLATIONS) if vectors else None
@@ -96,12 +102,13 @@ class TranslationLikelihood:
         return self._table
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """What the table was learned from."""
-        table = self._needed(collection)
+        """A note on the size of the table and the links behind it."""
+        table = self._translations(collection)
         return (f"translation: {len(table)} entries from {table.about.get('links', '?')} links",)
 
 
 def _divided(asked: Sequence[str], words: Sequence[str], values: Floats) -> Parts:
+    """Addends of pairs: `ln(1 + sum)` of each word, divided in the proportion of its ratios."""
     parts: Parts = {}
     for word, row in zip(asked, values, strict=True):
         total = float(row.sum())

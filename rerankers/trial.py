@@ -1,4 +1,4 @@
-"""Try a reranker on a few texts, without an index: for examples and for tests."""
+"""Trials of a reranker on a few texts, without an index: for examples and for tests."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.vectors import WordVectors
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
 from allusion_es.retrieval.reranking import Candidates, Collection, Reranker
-from allusion_es.retrieval.texts import CodedTexts, code_texts
 from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, TermStatistics
 
 
@@ -29,7 +29,7 @@ class TrialCollection(Collection):
 
     @property
     def vectors(self) -> WordVectors | None:
-        """See `Collection.vectors`."""
+        """The given word vectors, or None."""
         return self._vectors
 
     @property
@@ -38,21 +38,21 @@ class TrialCollection(Collection):
         return None
 
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
-        """Tokens and lemmas are the same words."""
+        """The words of candidates; tokens and lemmas are the same."""
         return code_texts([self._given[int(identifier)] for identifier in ids])
 
     def memory(self, name: str) -> dict[str, float]:
-        """Nothing is remembered, since the ids of trial candidates are only their numbers."""
+        """An empty memory each time, since the same ids are other texts in the next trial."""
         return {}
 
     def kept(
         self, compute: Callable[[], NDArray[np.float32]], *objects: object
     ) -> NDArray[np.float32]:
-        """Nothing is kept."""
+        """The array, computed each time."""
         return compute()
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
-        """See `Collection.statistics`."""
+        """Frequencies of words in the given texts, shape (len(words),)."""
         df = Counter(word for text in self._texts for word in set(text))
         cf = Counter(word for text in self._texts for word in text)
         return TermStatistics(
@@ -77,7 +77,7 @@ class TrialVectors:
         self._table = {word: np.array(vector) for word, vector in table.items()}
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """See `WordVectors.vectors`."""
+        """Unit vectors of words, zeros for others; shape (len(words), dimension)."""
         rows = np.zeros((len(words), self.dimension), dtype=np.float32)
         for row, word in enumerate(words):
             if word in self._table:

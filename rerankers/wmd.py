@@ -7,22 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.latest import Latest
-from allusion_es.core.parameters import check_choice
-from allusion_es.rerankers._pairs import Weighted, by_counts, equal_words
-from allusion_es.rerankers._transport import SOLVERS, Solve, load_solver
-from allusion_es.rerankers._vectors import ChosenVectors, vectors_of
-from allusion_es.retrieval.explain import as_contributions
+from allusion_es.core.arrays import Floats
+from allusion_es.core.caches import IdentityCache
+from allusion_es.core.plugins import check_choice
+from allusion_es.rerankers._shared.transport import SOLVERS, Solve, load_solver
+from allusion_es.rerankers._shared.word_pairs import WeightedWords, by_counts, equal_words
+from allusion_es.rerankers._shared.word_vectors import ChosenVectors, vectors_of
+from allusion_es.retrieval.coded_texts import WordCounts
+from allusion_es.retrieval.explanations import as_contributions
 from allusion_es.retrieval.reranking import UNDEFINED, Candidates, Collection, Explanation
-from allusion_es.retrieval.texts import WordCounts
-from allusion_es.retrieval.types import AnalysedQuery, Floats
+from allusion_es.retrieval.types import AnalysedQuery
 
 _SLACK = 1e-9
-"""Distances that differ by no more may be equal but for rounding."""
+"""Distances that differ by no more count as equal: solvers round in the last digits."""
 
 
 class WordMoversDistance:
-    """How little the words of one text have to be moved to become those of another.
+    """Similarity of texts: 1 minus the cost of moving the words of one to those of the other.
 
     The score is 1 minus the distance, `min over T of sum_ij T_ij c_ij` with
     `c_ij = 1 - cos(v_i, v_j)`, 0 for equal words, and T >= 0 moving the one histogram into the
@@ -62,10 +63,10 @@ class WordMoversDistance:
         self._solver = solver
         self._solve: Solve | None = None
         self._vectors = ChosenVectors(self.name, vectors)
-        self._sides: Latest[tuple[Floats, NDArray[np.int64], list[int]]] = Latest()
+        self._sides: IdentityCache[tuple[Floats, NDArray[np.int64], list[int]]] = IdentityCache()
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
-        """See `Reranker.score`."""
+        """The score of each candidate, shape (len(candidates),)."""
         problems = self._problems(query, candidates, collection)
         scores = np.full(len(candidates), UNDEFINED)
         texts = problems.texts
@@ -77,7 +78,7 @@ class WordMoversDistance:
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
-        """See `Reranker.explain`; the parts are the flow."""
+        """For each candidate, the flow between each pair of words times their similarity."""
         problems = self._problems(query, candidates, collection)
         explained: list[Explanation] = [None] * len(candidates)
         if problems.weighted.query_words:
@@ -86,14 +87,15 @@ class WordMoversDistance:
         return explained
 
     def notes(self, collection: Collection) -> Sequence[str]:
-        """Which vectors and histograms are used."""
+        """A note on the word vectors, the cost and the histograms."""
         return (
             f"{self._vectors.note(collection)}; cost 1 - cosine; histograms of word counts that "
             "sum to 1; words are left out only as the index leaves out stop words",
         )
 
-    def _best(self, problems: "_Problems", bounds: Floats, wanted: int) -> Floats:
+    def _best(self, problems: "_TransportProblems", bounds: Floats, wanted: int) -> Floats:
         """Scores, exact for the best `wanted`, shape of `bounds`."""
+        # By ascending lower bound, until no bound that is left can be among the best.
         distances = np.full(len(bounds), np.inf)
         nearest = [-np.inf] * max(wanted, 1)  # a heap of negative distances: the farthest first
         for place in np.argsort(bounds, kind="stable").tolist():
@@ -109,13 +111,14 @@ class WordMoversDistance:
             scores[~exact] -= max(0.0, float(reach))
         return scores
 
-    def _solved(self, problems: "_Problems", place: int) -> tuple[float, Floats]:
+    def _solved(self, problems: "_TransportProblems", place: int) -> tuple[float, Floats]:
         """Distance, and flow from the candidate's words to the query's."""
         first, last = problems.starts[place], problems.starts[place + 1]
         histogram = problems.histograms[first:last]
         return self._transport()(histogram, problems.histogram, problems.costs(place))
 
-    def _flow(self, problems: "_Problems", place: int) -> Explanation:
+    def _flow(self, problems: "_TransportProblems", place: int) -> Explanation:
+        """`T_ij (1 - c_ij)` for each pair of words of the query and one candidate."""
         first, last = problems.starts[place], problems.starts[place + 1]
         flow = self._solved(problems, place)[1]
         parts = flow * (1 - problems.costs(place))
@@ -135,13 +138,14 @@ class WordMoversDistance:
 
     def _problems(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> "_Problems":
+    ) -> "_TransportProblems":
+        """The transport problems of all candidates."""
         weighted = by_counts(query, candidates)
         left = vectors_of(self._vectors.need(collection), weighted.query_words)
         right = self._vectors.rows(collection, weighted.words)
         cost = np.maximum(1 - (left @ right.T).astype(np.float64), 0.0)
         cost[equal_words(weighted.query_words, weighted.words)] = 0.0
-        return _Problems(
+        return _TransportProblems(
             weighted,
             weighted.query_weights / max(float(weighted.query_weights.sum()), 1.0),
             cost,
@@ -150,7 +154,7 @@ class WordMoversDistance:
 
 
 @dataclass(frozen=True, slots=True)
-class _Problems:
+class _TransportProblems:
     """One transport problem for each candidate that has words.
 
     Attributes:
@@ -162,7 +166,7 @@ class _Problems:
         starts: Entries of the i-th of them are `starts[i]:starts[i + 1]`; n + 1 numbers.
     """
 
-    weighted: Weighted
+    weighted: WeightedWords
     histogram: Floats
     cost: Floats
     histograms: Floats
@@ -186,7 +190,7 @@ class _Problems:
 
 
 def _passage_side(entries: WordCounts) -> tuple[Floats, NDArray[np.int64], list[int]]:
-    """What no query changes: `histograms`, `texts` and `starts` of `_Problems`."""
+    """`histograms`, `texts` and `starts` of `_TransportProblems`, which no query changes."""
     texts, starts = np.unique(entries.texts, return_index=True)
     totals = entries.sums(entries.counts)
     return entries.counts / totals[entries.texts], texts, [*starts.tolist(), len(entries.texts)]

@@ -1,1 +1,1 @@
-"""Candidates, reranking and hits; the index in this process."""
+"""Candidates, reranking and hits, whatever the kind of index."""

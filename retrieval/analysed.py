@@ -1,11 +1,11 @@
-"""Passages and queries with their words."""
+"""Analysed passages and queries, which have their tokens and lemmas."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import Analyser, Analysis, AnalysisSettings
+from allusion_es.language.latin.analysis import Analyser, Analysis, AnalysisSettings
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Query
 
@@ -13,6 +13,7 @@ WINDOW = 20
 """Words before and after a query that say what it speaks of; further ones mislead."""
 
 _TOGETHER = 1_000
+"""Passages that are read from an index at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class AnalysedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Unanalysed:
-    """Passages whose words are yet to be found, in this process or in others.
+    """Passages that are still to be analysed, in this process or in others.
 
     Attributes:
         passages: The passages, read once.
@@ -56,21 +57,24 @@ def analyse_passages(passages: Iterable[Passage], analyser: Analyser) -> Iterato
 
 
 def reread(index: CandidateIndex) -> Iterator[AnalysedPassage]:
-    """The passages of an index in canonical order, with the words that it has for them."""
+    """The passages of an index in canonical order, with the words that it has for them.
+
+    With them, an index can be built anew where its source is no longer at hand.
+    """
     places = [
         (passage.order, passage.id)
-        for ids in _parts(index.ids())
+        for ids in _slices(index.ids())
         for passage in index.passages(ids)
     ]
-    for some in _parts([identifier for _, identifier in sorted(places)]):
+    for some in _slices([identifier for _, identifier in sorted(places)]):
         tokens, lemmas = (index.texts(field, some) for field in FIELDS)
         for number, passage in enumerate(index.passages(some)):
             words = tokens.text(number)
-            spans = ((0, 0),) * len(words)
+            spans = ((0, 0),) * len(words)  # an index does not know where words stood
             yield AnalysedPassage(passage, Analysis(words, lemmas.text(number), spans))
 
 
-def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+def _slices(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(ids), _TOGETHER):
         yield ids[start : start + _TOGETHER]
 

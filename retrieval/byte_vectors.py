@@ -1,12 +1,10 @@
-"""Vectors with one byte a number, as both kinds of index keep them, and their cosines."""
+"""Cosines of vectors with one byte a number, as both kinds of index keep citation vectors."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.citation_file import to_bytes
-
-Singles = NDArray[np.float32]
-Bytes = NDArray[np.int8]
+from allusion_es.core.arrays import Bytes, Singles
+from allusion_es.language.citations.vectors import to_bytes
 
 
 def byte_vector(vector: Singles) -> Bytes:
@@ -16,12 +14,13 @@ def byte_vector(vector: Singles) -> Bytes:
         >>> byte_vector(np.array([0.6, -0.8], dtype=np.float32)).tolist()
         [95, -127]
     """
-    asked: Bytes = to_bytes(vector[None, :])[0][0]
-    return asked
+    rows, _ = to_bytes(vector[None, :])
+    row: Bytes = rows[0]
+    return row
 
 
 def server_cosines(cosines: NDArray[np.float64]) -> Singles:
-    """Cosines with the digits that are left of them on a server, same shape.
+    """Cosines rounded as a server rounds them, so that ties are the same; same shape.
 
     A server gives `(1 + cosine) / 2` in single precision.
     """
@@ -36,7 +35,7 @@ class ByteVectors:
         rows: Shape (passages, dimension); zeros where a passage has none.
 
     Attributes:
-        places: Those of the passages that have a vector.
+        places: The places of the passages that have a vector, ascending.
 
     Example:
         >>> vectors = ByteVectors(np.array([[127, 0], [0, 0], [90, 90]], dtype=np.int8))
@@ -59,9 +58,9 @@ class ByteVectors:
         Args:
             vectors: Shape (queries, dimension).
         """
-        asked = np.array([byte_vector(vector) for vector in vectors]).astype(np.float32)
-        lengths = np.sqrt(np.einsum("ij,ij->i", asked, asked).astype(np.float64))
-        products = (asked @ self._rows.T).astype(np.float64)
+        queries = np.array([byte_vector(vector) for vector in vectors]).astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries).astype(np.float64))
+        products = (queries @ self._rows.T).astype(np.float64)
         divisors = lengths[:, None] * self._lengths
         cosines = np.divide(products, divisors, out=np.zeros_like(products), where=divisors > 0)
         return server_cosines(cosines)

@@ -1,29 +1,38 @@
-"""Expansion: the words by which a passage is cited, whether it has them or not, with weights."""
+"""Expansion: the words by which a passage is cited, whether it has them or not, with weights.
+
+`ExpansionMaker` computes it; `PassageExpander` does so for spooled passages, in any process.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.citation_file import to_bytes
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import CitingWords, citing_words_of
-from allusion_es.language.word_parts import Word
+from allusion_es.language.citations.citing_words import CitingWords, citing_words_of
+from allusion_es.language.citations.vectors import CitationVectors, to_bytes
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.retrieval.spool import Spool, SpooledWords
+from allusion_es.retrieval.types import FIELDS, Field
 from allusion_es.retrieval.weighting import bm25_saturation, lucene_idf
 
-READ_OFF = 100
-"""Words of each passage that are read off its vector."""
+SUGGESTED_WORDS = 100
+"""Words of each passage that its citation vector suggests."""
 
-LIKED = 5.0
-"""How much these count beside words that are known to be used."""
+SUGGESTED_WEIGHT = 5.0
+"""How much these count beside words that are known to be used, chosen on development links."""
 
 _LEAST_USES = 3
-"""Vectors of rarer words say little."""
+"""Occurrences that a word needs to be suggested; vectors of rarer words say little."""
 
 _K1, _B = 1.2, 0.75
+"""Lucene's defaults. The index's own do not matter: weights are fixed when it is built."""
+
 _DROPPED_BITS = 15
+"""Lucene's FeatureField keeps the sign, 8 bits of exponent and 8 of the fraction."""
 
 Bits = NDArray[np.uint16]
 Counts = Mapping[str, tuple[int, int]]
@@ -37,7 +46,7 @@ class Expanded:
     Attributes:
         offsets: Passage i has the entries `offsets[i]:offsets[i + 1]`; shape (n + 1,).
         codes: Words, as places in `ExpansionMaker.words`, ascending in each passage.
-        bits: Their weights, see `weight_bits`.
+        bits: Their weights, as `weight_bits` keeps them.
     """
 
     offsets: NDArray[np.int64]
@@ -46,8 +55,8 @@ class Expanded:
 
 
 def expansion_words(vectors: CitationVectors, ids: Iterable[str], counts: Counts) -> list[str]:
-    """What `ExpansionMaker.words` would be."""
-    return sorted({*counts, *_Known(citing_words_of(vectors), ids).totals})
+    """All words that expansions may have, as `ExpansionMaker.words`, without making one."""
+    return sorted({*counts, *_KnownCitations(citing_words_of(vectors), ids).totals})
 
 
 def cited_among(vectors: CitationVectors, ids: Set[str]) -> list[str]:
@@ -61,9 +70,9 @@ class ExpansionMaker:
 
     A word's weight is the sum of two. One is BM25 of the passage lengthened by its known
     citations: the passage's own lemmas, and those of texts that cite it, as often as they do (of
-    its idf, the document frequency is the sum of both kinds'). The other is read off the vectors:
+    its idf, the document frequency is the sum of both kinds'). The other comes from the vectors:
     `v(word)` times the passage's vector, which is what the word would add to the cosine of a
-    query, for the `READ_OFF` words where that is largest; divided by the mean length of
+    query, for the `SUGGESTED_WORDS` words where that is largest; divided by the mean length of
     v(word), so that both parts are of one scale whatever was learned. The second is all that
     passages have which nobody cited, besides their own words.
 
@@ -80,7 +89,7 @@ class ExpansionMaker:
     def __init__(
         self, vectors: CitationVectors, ids: Iterable[str], counts: Counts, passages: int
     ) -> None:
-        self._known = _Known(citing_words_of(vectors), ids)
+        self._known = _KnownCitations(citing_words_of(vectors), ids)
         totals = self._known.totals
         self.words = sorted({*counts, *totals})
         self._numbers = {word: number for number, word in enumerate(self.words)}
@@ -95,12 +104,12 @@ class ExpansionMaker:
         rows, scales = to_bytes(table)
         # Whole numbers: their products are exact in single precision, on any machine.
         self._table = np.ascontiguousarray(rows.T.astype(np.float32))
-        self._scales = (scales * (LIKED / mean)).astype(np.float32)
+        self._scales = (scales * (SUGGESTED_WEIGHT / mean)).astype(np.float32)
 
     def expand(
         self, ids: Sequence[str], texts: Sequence[Sequence[Word]], vectors: NDArray[np.int8]
     ) -> Expanded:
-        """The expansion of some passages.
+        """The expansion of some passages, the sum of both kinds of weights.
 
         Args:
             ids: Their ids.
@@ -108,7 +117,7 @@ class ExpansionMaker:
             vectors: Their citation vectors, one byte a number, shape (len(ids), dimension).
         """
         keys, weights = [], []
-        for part in (self._used(ids, texts), self._liked(vectors)):
+        for part in (self._used(ids, texts), self._suggested(vectors)):
             keys.append(part[0])
             weights.append(part[1])
         distinct, where = np.unique(np.concatenate(keys), return_inverse=True)
@@ -123,6 +132,7 @@ class ExpansionMaker:
     def _used(
         self, ids: Sequence[str], texts: Sequence[Sequence[Word]]
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """BM25 weights of own and citing lemmas; keys are passage number * words + word."""
         keys: list[int] = []
         counts: list[int] = []
         totals: list[int] = []
@@ -139,8 +149,11 @@ class ExpansionMaker:
         frequency = np.array(counts, dtype=np.float32) * saturation
         return places, self._idf[places % size] * (frequency / (1 + frequency))
 
-    def _liked(self, vectors: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        count, width = len(vectors), min(READ_OFF, len(self._columns))
+    def _suggested(
+        self, vectors: NDArray[np.int8]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Weights of the words that the vectors suggest, with keys as `_used` has them."""
+        count, width = len(vectors), min(SUGGESTED_WORDS, len(self._columns))
         if not width:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         singles = vectors.astype(np.float32)
@@ -148,19 +161,26 @@ class ExpansionMaker:
         best = np.argpartition(products, products.shape[1] - width, axis=1)[:, -width:]
         lengths = np.linalg.norm(singles.astype(np.float64), axis=1, keepdims=True)
         found = np.take_along_axis(products, best, axis=1).astype(np.float64)
-        liked = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
+        weights = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
         owners = np.arange(count, dtype=np.int64)[:, None] * len(self.words)
-        chosen = liked > 0
-        return (owners + self._columns[best])[chosen], liked[chosen].astype(np.float32)
+        chosen = weights > 0
+        return (owners + self._columns[best])[chosen], weights[chosen].astype(np.float32)
 
 
-class _Known:
-    """Known citations of the passages of a collection."""
+class _KnownCitations:
+    """Known citations of the passages of a collection.
+
+    Args:
+        table: The lemmas of texts that cite passages, or None where nothing is known.
+        ids: The passages of the collection.
+
+    Attributes:
+        totals: For each lemma how many passages are cited with it, and how often in all.
+    """
 
     def __init__(self, table: CitingWords | None, ids: Iterable[str]) -> None:
         self._table = table
         self.totals: dict[str, tuple[int, int]] = {}
-        """For each lemma how many passages are cited with it, and how often in all."""
         if table is None:
             return
         places = sorted(table.places[name] for name in set(ids) & table.places.keys())
@@ -175,7 +195,7 @@ class _Known:
         self.totals = {word: (n, total) for word, n, total in both if n}
 
     def of(self, name: str) -> dict[str, int]:
-        """The lemmas of texts that cite a passage."""
+        """The lemmas of texts that cite a passage, and how often these use them."""
         table = self._table
         place = table.places.get(name) if table else None
         if table is None or place is None:
@@ -212,3 +232,67 @@ def bit_weights(bits: Bits) -> NDArray[np.float32]:
 def _sum(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int]:
     first, second = one or (0, 0), other or (0, 0)
     return first[0] + second[0], first[1] + second[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionInputs:
+    """Statistics that a process needs to compute citation vectors and expansions.
+
+    Attributes:
+        open: Opens the citation vectors.
+        cited: Ids of the passages whose citations are known.
+        counts: Frequencies of all lemmas.
+        passages: Passages that have at least one word.
+    """
+
+    open: Callable[[], CitationVectors]
+    cited: Sequence[str]
+    counts: Counts
+    passages: int
+
+    @staticmethod
+    def of(spool: Spool, citations: CitationVectors, workers: int) -> "ExpansionInputs":
+        """The statistics of a spool; with one worker, the vectors need not be opened again."""
+        terms = spool.fields["lemma"]
+        opened = partial(CitationVectors, citations.path)
+        return ExpansionInputs(
+            opened if workers > 1 else lambda: citations,
+            cited_among(citations, spool.ids),
+            terms.frequencies(),
+            terms.passages,
+        )
+
+
+class PassageExpander:
+    """Gives passages their citation vectors and expansions.
+
+    Args:
+        inputs: Of the collection.
+
+    Attributes:
+        words: All words that an expansion may have, sorted.
+    """
+
+    def __init__(self, inputs: ExpansionInputs) -> None:
+        self._vectors = inputs.open()
+        self._maker = ExpansionMaker(self._vectors, inputs.cited, inputs.counts, inputs.passages)
+        self.words = self._maker.words
+
+    def expand(
+        self, ids: Sequence[str], texts: Sequence[Sequence[Word]]
+    ) -> tuple[NDArray[np.int8], Expanded]:
+        """Citation vectors, one byte a number, shape (len(ids), dimension), and expansions."""
+        vectors = to_bytes(self._vectors.text_vectors(texts))[0]
+        return vectors, self._maker.expand(ids, texts, vectors)
+
+
+def text_words(
+    known: Mapping[Field, Sequence[str]], words: Mapping[Field, SpooledWords]
+) -> list[list[Word]]:
+    """Tokens and lemmas of each passage, from their places in `known`."""
+    tokens, lemmas = (
+        [known[field][code] for code in words[field].codes.tolist()] for field in FIELDS
+    )
+    both = list(zip(tokens, lemmas, strict=True))
+    ends = np.cumsum(words["token"].lengths).tolist()
+    return [both[start:end] for start, end in pairwise([0, *ends])]

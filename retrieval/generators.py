@@ -1,18 +1,19 @@
-"""Candidate generators: plug-ins that rank passages of an index for a query."""
+"""Candidate generators: plug-ins that rank the passages of an index for a query."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, Protocol
 
 import numpy as np
 
+from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
-from allusion_es.core.latest import Latest
 from allusion_es.core.plugins import start_plugin
-from allusion_es.language.vectors import mean_vectors
-from allusion_es.language.word_parts import Word, grams
+from allusion_es.language.citations.word_parts import Word, grams
+from allusion_es.language.vectors.types import mean_vectors
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchRequest, Within
+from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchFilter, SearchRequest
 
 GROUP = "allusion_es.generators"
 """The entry-point group that candidate generators register in."""
@@ -21,14 +22,20 @@ ALL = "all"
 """Name of the generator that leaves nothing out."""
 
 MAX_WORDS = 1024
-"""Distinct words of a query that are searched for; servers take no more in one search."""
+"""Distinct words of a query that are searched for; a server's default is to refuse more."""
+
+AROUND = 0.2
+"""How much a word around the query counts beside one of its own, chosen on development links."""
 
 
 class CandidateGenerator(Protocol):
-    """Ranks passages for queries.
+    """The plug-in protocol: ranks passages for queries.
 
-    One whose attribute `one_field` is true searches the same whatever the field, and is asked
-    but once where there are two.
+    Only `rank` is needed, and it is called with positional arguments. A generator that asks the
+    index for nothing but searches is best derived from `SearchGenerator`, which has it already.
+
+    A generator whose attribute `one_field` is true searches the same whatever the field, so it is
+    asked only once where queries compare both tokens and lemmas.
     """
 
     def rank(
@@ -37,7 +44,7 @@ class CandidateGenerator(Protocol):
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        search_filter: SearchFilter,
     ) -> list[Ranking]:
         """The best passages for each query, at most `size`."""
         ...
@@ -53,10 +60,35 @@ def load_generator(name: str) -> CandidateGenerator:
     return generator
 
 
-class _ByWords:
-    """Candidates that share words with the query, ranked by the index itself."""
+class SearchGenerator:
+    """Base of the generators that rank by searches of the index.
 
-    kind: Literal["bm25", "tfidf"]
+    A subclass says in `requests` which searches a query needs, and in `fuse` how one ranking is
+    made of several. All searches for a batch of queries go to the index at once, since a server
+    answers them together in one round trip.
+
+    Attributes:
+        one_field: See `CandidateGenerator`.
+    """
+
+    one_field = False
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """The searches that `query` needs, at least one; `rank` adds their size and filter.
+
+        Raises:
+            UsageError: The index lacks what the generator searches.
+        """
+        raise NotImplementedError
+
+    def fuse(
+        self, requests: Sequence[SearchRequest], rankings: Sequence[Ranking], size: int
+    ) -> Ranking:
+        """One ranking of at most `size` passages from the answers to the requests of a query."""
+        (ranking,) = rankings
+        return ranking
 
     def rank(
         self,
@@ -64,30 +96,48 @@ class _ByWords:
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        search_filter: SearchFilter,
     ) -> list[Ranking]:
-        """See `CandidateGenerator.rank`."""
-        return index.search(
+        """The best passages for each query, at most `size`."""
+        searches = [
             [
-                SearchRequest(
-                    self.kind,
-                    field,
-                    size,
-                    words=searched_words(query.words(field), index, field),
-                    within=within,
-                )
-                for query in queries
+                replace(request, size=size, search_filter=search_filter)
+                for request in self.requests(query, index, field)
             ]
-        )
+            for query in queries
+        ]
+        answers = iter(index.search([request for requests in searches for request in requests]))
+        return [
+            self.fuse(requests, [next(answers) for _ in requests], size) for requests in searches
+        ]
 
 
-class Bm25(_ByWords):
+class _WordSearch(SearchGenerator):
+    """Passages that share words with the query, ranked by the index itself."""
+
+    kind: Literal["bm25", "tfidf"]
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the words of the query, each as often as it has them."""
+        words = searched_words(query.words(field), index, field)
+        return [SearchRequest(self.kind, field, words=words)]
+
+
+class Bm25Search(_WordSearch):
     """BM25 as Lucene computes it, with the index's k1 and b."""
 
     kind = "bm25"
 
 
-class Ngrams:
+class TfIdfSearch(_WordSearch):
+    """Cosine of TfIdf vectors with the paper's idf (section 5.1)."""
+
+    kind = "tfidf"
+
+
+class NgramSearch(SearchGenerator):
     """BM25 of sequences of 3 to 5 letters within tokens, in one spelling, each counted once.
 
     It finds words of one stem, and words that editions spell in several ways.
@@ -95,43 +145,21 @@ class Ngrams:
 
     one_field = True
 
-    def rank(
-        self,
-        queries: Sequence[AnalysedQuery],
-        index: CandidateIndex,
-        field: Field,
-        size: int,
-        within: Within,
-    ) -> list[Ranking]:
-        """See `CandidateGenerator.rank`; the field makes no difference.
-
-        Raises:
-            UsageError: The index was built without n-grams.
-        """
-        searched = [searched_grams(query.words("token")) for query in queries]
-        return index.search(
-            [SearchRequest("ngrams", "token", size, words=one, within=within) for one in searched]
-        )
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the query's n-grams; the field makes no difference."""
+        # N-grams of the words around the query bring little and cost much.
+        return [SearchRequest("ngrams", "token", words=searched_grams(query.words("token")))]
 
 
-class TfIdf(_ByWords):
-    """Cosine of TfIdf vectors with the paper's idf (section 5.1)."""
-
-    kind = "tfidf"
-
-
-class NearestNeighbours:
+class KnnSearch(SearchGenerator):
     """Cosine of averaged word vectors (the paper's BOW_emb, section 5.2)."""
 
-    def rank(
-        self,
-        queries: Sequence[AnalysedQuery],
-        index: CandidateIndex,
-        field: Field,
-        size: int,
-        within: Within,
-    ) -> list[Ranking]:
-        """See `CandidateGenerator.rank`.
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the nearest neighbours of the query's mean vector.
 
         Raises:
             UsageError: The index was built without word vectors.
@@ -141,10 +169,47 @@ class NearestNeighbours:
                 f"index {index.name!r} has no word vectors, which knn needs; rebuild it without "
                 "--no-vectors or choose another --first-stage"
             )
-        means = mean_vectors([query.words(field) for query in queries], index.vectors)
-        return index.search(
-            [SearchRequest("knn", field, size, vector=mean, within=within) for mean in means]
-        )
+        (mean,) = mean_vectors([query.words(field)], index.vectors)
+        return [SearchRequest("knn", field, vector=mean)]
+
+
+class CitationSearch(SearchGenerator):
+    """Cosine of citation vectors, learned from how texts cite passages.
+
+    The query's vector is that of its words, and half that of its window beside it.
+    """
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the neighbours of the query's vector; the field makes no difference.
+
+        Raises:
+            UsageError: The index was built without citation vectors.
+        """
+        if index.citations is None:
+            raise UsageError(
+                f"index {index.name!r} has no citation vectors, which citations needs; rebuild it "
+                "without --no-learned-links or choose another --first-stage"
+            )
+        vector = index.citations.query_vector(*citing_words(query))
+        return [SearchRequest("citations", field, vector=vector)]
+
+
+class ExpansionSearch(SearchGenerator):
+    """Sum of the weights of the query's lemmas in the passages' expansions.
+
+    A passage's expansion has the lemmas by which it is known to be cited, and those that its
+    citation vector suggests. Lemmas around the query count a fifth.
+    """
+
+    one_field = True
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the query's lemmas; the field makes no difference."""
+        return [SearchRequest("expansion", "lemma", words=words_around(query, index, "lemma"))]
 
 
 class AllPassages:
@@ -155,7 +220,7 @@ class AllPassages:
     """
 
     def __init__(self) -> None:
-        self._latest: Latest[Ranking] = Latest()
+        self._latest: IdentityCache[Ranking] = IdentityCache()
 
     def rank(
         self,
@@ -163,49 +228,16 @@ class AllPassages:
         index: CandidateIndex,
         field: Field,
         size: int,
-        within: Within,
+        search_filter: SearchFilter,
     ) -> list[Ranking]:
-        """The same ranking for each query, of any size."""
+        """The ranking of all passages, one for all queries, whatever `size` is."""
 
         def everything() -> Ranking:
-            ids = index.ids(within)
+            ids = index.ids(search_filter)
             return Ranking(ids, np.ones(len(ids)))
 
-        return [self._latest.get(everything, index, within)] * len(queries)
-
-
-class Citations:
-    """Cosine of citation vectors, learned from how texts cite passages.
-
-    The query's vector is that of its words, and half that of its window beside it.
-    """
-
-    def rank(
-        self,
-        queries: Sequence[AnalysedQuery],
-        index: CandidateIndex,
-        field: Field,
-        size: int,
-        within: Within,
-    ) -> list[Ranking]:
-        """See `CandidateGenerator.rank`; the field makes no difference.
-
-        Raises:
-            UsageError: The index was built without citation vectors.
-        """
-        vectors = index.citations
-        if vectors is None:
-            raise UsageError(
-                f"index {index.name!r} has no citation vectors, which citations needs; rebuild it "
-                "without --no-learned-links or choose another --first-stage"
-            )
-        asked = [vectors.query_vector(*citing_words(query)) for query in queries]
-        return index.search(
-            [
-                SearchRequest("citations", field, size, vector=vector, within=within)
-                for vector in asked
-            ]
-        )
+        # The same object for every query, so that rerankers can keep what they made of it.
+        return [self._latest.get(everything, index, search_filter)] * len(queries)
 
 
 def citing_words(query: AnalysedQuery) -> tuple[list[Word], list[Word]]:
@@ -243,3 +275,17 @@ def searched_words(words: Sequence[str], index: CandidateIndex, field: Field) ->
     df = index.statistics(field, distinct).df.tolist()
     known = sorted((n, word) for n, word in zip(df, distinct, strict=True) if n > 0)
     return {word: counts[word] for _, word in known[:MAX_WORDS]}
+
+
+def words_around(query: AnalysedQuery, index: CandidateIndex, field: Field) -> dict[str, float]:
+    """The distinct words of a query, each of weight 1, and those around it, of weight `AROUND`.
+
+    At most `MAX_WORDS`; those around it fall away first.
+    """
+    weights = dict.fromkeys(searched_words(query.words(field), index, field), 1.0)
+    if query.window is not None:
+        around = query.window.tokens if field == "token" else query.window.lemmas
+        for word in dict.fromkeys(around):
+            if len(weights) < MAX_WORDS:
+                weights.setdefault(word, AROUND)
+    return weights

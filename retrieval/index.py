@@ -1,18 +1,77 @@
-"""What a candidate index is, in this process or on a server."""
+"""The candidate index: its protocol, its settings and its capabilities, local or on a server."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from allusion_es.core.errors import UsageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import AnalysisSettings
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.vectors import WordVectors
-from allusion_es.retrieval.parts import Part
-from allusion_es.retrieval.texts import CodedTexts
-from allusion_es.retrieval.types import Field, Ranking, SearchRequest, TermStatistics, Within
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.latin.analysis import AnalysisSettings
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.retrieval.coded_texts import CodedTexts
+from allusion_es.retrieval.types import Field, Ranking, SearchFilter, SearchRequest, TermStatistics
 
-_LARGEST_K1 = 100.0
+# The same rules on disk and on a server, whose own rules for names are the strictest.
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+
+
+def check_name(name: str) -> str:
+    """The name itself, if an index can have it.
+
+    Raises:
+        UsageError: It has other characters than lower-case letters, digits, - and _, begins
+            with - or _, or is longer than 100 characters.
+
+    Example:
+        >>> check_name("vulgate")
+        'vulgate'
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"index name {name[:100]!r}: use up to 100 lower-case letters, digits, - and _, "
+            "and begin with a letter or digit"
+        )
+    return name
+
+
+Capability = Literal["knn", "citations", "ngrams", "expansion", "parallels"]
+"""A kind of search that an index may be built without; or groups of parallel passages."""
+
+_MISSING = {
+    "knn": "no word vectors; rebuild it without --no-vectors",
+    "citations": "no citation vectors; rebuild it without --no-learned-links",
+    "ngrams": "no n-grams; rebuild it with 'allusion-es index'",
+    "expansion": "no expansion; rebuild it without --no-learned-links",
+}
+
+
+def require_capability(kind: str, capabilities: Collection[Capability], name: str) -> None:
+    """Refuse a kind of search that an index was built without.
+
+    Args:
+        kind: The kind, as in `SearchRequest.kind`; every index has `bm25` and `tfidf`.
+        capabilities: Those of the index.
+        name: The index's name.
+
+    Raises:
+        UsageError: The index lacks the capability; the message says how to rebuild it.
+
+    Example:
+        >>> require_capability("bm25", (), "vulgate")
+        >>> require_capability("ngrams", (), "vulgate")
+        Traceback (most recent call last):
+        ...
+        allusion_es.core.errors.UsageError: index 'vulgate' has no n-grams; rebuild it with \
+'allusion-es index'
+    """
+    if kind in _MISSING and kind not in capabilities:
+        raise UsageError(f"index {name!r} has {_MISSING[kind]}")
+
+
+MAX_K1 = 100
+"""Far above any that is used (1.2 to 2); an infinite one would make scores that are no numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +110,7 @@ class IndexSettings:
         settings = IndexSettings(analysis, **rest)
         if not isinstance(settings.vectors, str) or not isinstance(settings.citations, str):
             raise TypeError("names must be text")
-        if not (0 < settings.k1 <= _LARGEST_K1 and 0 <= settings.b <= 1):
+        if not (0 < settings.k1 <= MAX_K1 and 0 <= settings.b <= 1):
             raise ValueError("k1 or b")
         return settings
 
@@ -69,7 +128,7 @@ class CandidateIndex(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Another one for each content: what is kept of an index goes by it."""
+        """Differs wherever the content differs; results that are kept of an index go by it."""
         ...
 
     @property
@@ -78,8 +137,8 @@ class CandidateIndex(Protocol):
         ...
 
     @property
-    def parts(self) -> frozenset[Part]:
-        """What it has of all that an index may have or not."""
+    def capabilities(self) -> frozenset[Capability]:
+        """The kinds of searches that it was built for, and whether it knows parallels."""
         ...
 
     @property
@@ -105,12 +164,12 @@ class CandidateIndex(Protocol):
         """How many passages it holds."""
         ...
 
-    def ids(self, within: Within = Within()) -> tuple[str, ...]:  # noqa: B008 - frozen
-        """Ids of all passages, or of those within some books, sorted."""
+    def ids(self, search_filter: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """Ids of the passages that the filter lets pass, sorted; all by default."""
         ...
 
     def books(self) -> frozenset[str]:
-        """OSIS codes of the books that its passages are of; none outside the Bible."""
+        """OSIS codes of its passages' books; empty where none is of the Bible."""
         ...
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
@@ -140,7 +199,7 @@ class CandidateIndex(Protocol):
     def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
         """For each passage the ids of those that say nearly the same, in their order.
 
-        At most `parallels.MOST`, and none where the index does not know.
+        At most `parallels.MOST`, and none where the index lacks that capability.
 
         Raises:
             VerseError: An id is not in the index; the message names it.

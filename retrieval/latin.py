@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
 from allusion_es.retrieval.index import CandidateIndex
 
 SAMPLE = 20_000
@@ -57,7 +57,7 @@ def text_doubt(text: str, index: CandidateIndex, analyser: Analyser) -> str:
     """`language_doubt` of a long text, from its beginning.
 
     Example:
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Ps.1.1": "Beatus vir"})
         >>> text_doubt("the man that walketh not", index, Analyser())
         "of its first 5 words only 0 occur in 'texts'; is it Latin?"

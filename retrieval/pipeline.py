@@ -1,37 +1,271 @@
-"""Two stages: candidates from one generator or several, then a reranker, then hits."""
+"""From queries to hits: candidates, a reranker, grouping of parallel passages, explanations.
+
+`Ranker` runs both stages and gives rankings, which is all that an evaluation needs; `Retriever`
+makes hits of them, with texts and reasons.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
-from allusion_es.core.errors import AllusionError, PluginError, SettingsMismatchError
-from allusion_es.core.parameters import Settings
-from allusion_es.language.analysis import Analyser, Analysis
+from allusion_es.core.arrays import Floats
+from allusion_es.core.caches import IdentityCache
+from allusion_es.core.errors import AllusionError, PluginError, SettingsMismatchError, UsageError
+from allusion_es.core.plugins import Settings
+from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.retrieval.analysed import analyse_query
-from allusion_es.retrieval.explain import first_stage_contributions
-from allusion_es.retrieval.generators import MAX_WORDS
+from allusion_es.retrieval.explanations import first_stage_contributions
+from allusion_es.retrieval.fusion import reciprocal_rank_fusion
+from allusion_es.retrieval.generators import ALL, MAX_WORDS, load_generator
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import language_doubt
-from allusion_es.retrieval.one_of_each import DEEPER, Others, one_of_each
-from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
 from allusion_es.retrieval.reranking import (
+    UNDEFINED,
+    Candidates,
     Collection,
     Explanation,
     QueryFrequencies,
+    Reranker,
+    load_reranker,
+    reranker_names,
     reranker_notes,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Field, Hit, Parallel, Query, Within
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Field,
+    Hit,
+    Parallel,
+    Query,
+    Ranking,
+    SearchFilter,
+)
 from allusion_es.retrieval.unanswered import Unanswered, attempt, fault
 
+_LARGEST = float(np.finfo(np.float32).max)
+"""Runs keep scores in single precision, in which a larger one would be infinite."""
+
 _BATCH = 64
+"""Queries that are searched for at once, and wait in memory for their candidates."""
+
+_GROUPING_DEPTH = 4
+"""With grouping, hits are looked for among so many times as many as are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """Options of an answer: the first stage, the reranker, and which hits are returned.
+
+    Attributes:
+        generators: Names of candidate generators; several are fused by reciprocal rank.
+        fields: Which words the generators use; with both fields their rankings are fused.
+        candidates: How many candidates the first stage hands on.
+        reranker: Name of a reranker, or None to keep the first stage's order. Rerankers see
+            lemmas, or tokens where `fields` has only these.
+        settings: Parameters of the reranker (and of its parts), as text.
+        search_filter: Which passages may be returned.
+        top: How many passages to return.
+        exact: How many of these need exact scores; None for all. See `Candidates.wanted`.
+        explain: Fill `Hit.contributions`.
+        grouped: Of passages that say nearly the same return only the best, and name the others.
+    """
+
+    generators: Sequence[str] = ("bm25",)
+    fields: Sequence[Field] = ("lemma",)
+    candidates: int = 500
+    reranker: str | None = "soft-cosine"
+    settings: Settings = field(default_factory=dict)
+    search_filter: SearchFilter = field(default_factory=SearchFilter)
+    top: int = 10
+    exact: int | None = None
+    explain: bool = False
+    grouped: bool = False
+
+    @property
+    def reranked_field(self) -> Field:
+        """The field whose words rerankers compare: lemmas where they are used at all."""
+        return "lemma" if "lemma" in self.fields else "token"
+
+    def check(self, index: CandidateIndex) -> None:
+        """Check the numbers, and that settings are for a reranker that is used.
+
+        Raises:
+            UsageError: A number is below 1, more candidates are asked for than the index gives,
+                or a parameter is of another reranker.
+        """
+        for name in ("candidates", "top"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.candidates > index.max_candidates:
+            raise UsageError(
+                f"{self.candidates} candidates are more than the {index.max_candidates} that "
+                f"index {index.name!r} returns in one search; ask for fewer"
+            )
+        if unused := set(self.settings) - set(reranker_names(self.reranker or "")):
+            raise UsageError(
+                f"parameters of {', '.join(sorted(unused))} are set, but the reranker is "
+                f"{self.reranker or 'none'}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A query's candidates and their final order.
+
+    Attributes:
+        query: The query and its words.
+        first: All candidates as the first stage ranked them.
+        candidates: The same with their words, or None where nothing reranks.
+        places: Places in `first` of the best passages, best first, shape (n,).
+        scores: Their final scores, shape (n,).
+    """
+
+    query: AnalysedQuery
+    first: Ranking
+    candidates: Candidates | None
+    places: NDArray[np.int64]
+    scores: Floats
+
+
+class Ranker:
+    """Ranks the passages of an index for queries.
+
+    Args:
+        index: Any candidate index.
+        options: How to rank; `explain` and `grouped` are for the `Retriever` alone.
+
+    Attributes:
+        options: As given.
+        reranker: The reranker, or None.
+        name: What messages call it.
+
+    Raises:
+        PluginError: A generator or reranker is unknown.
+        UsageError: A number is out of range, or a parameter is unknown or not allowed.
+    """
+
+    def __init__(self, index: CandidateIndex, options: QueryOptions) -> None:
+        options.check(index)
+        self._index = index
+        self.options = options
+        self._generators = [load_generator(name) for name in options.generators]
+        self.reranker: Reranker | None = None
+        if options.reranker:
+            self.reranker = load_reranker(options.reranker, options.settings)
+        self._stage = f"first stage {'+'.join(options.generators)!r}"
+        self.name = f"reranker {options.reranker!r}" if options.reranker else self._stage
+        self._latest: IdentityCache[Candidates] = IdentityCache()
+
+    def rank(
+        self, queries: Sequence[AnalysedQuery], collection: Collection
+    ) -> Iterator[Ranked | Unanswered]:
+        """The passages for each query, in the order of the queries.
+
+        A query for which a generator or reranker fails, or does not give each candidate a finite
+        score, is `Unanswered`; the others are answered.
+
+        Raises:
+            AllusionError: What concerns every query; see `attempt`.
+        """
+        for query, first in zip(queries, self._first_stage(queries), strict=True):
+            if isinstance(first, Unanswered):
+                yield first
+            else:
+                yield attempt(
+                    query.query,
+                    self.name,
+                    lambda: self._reranked(query, first, collection),  # noqa: B023 - called at once
+                )
+
+    def _first_stage(self, queries: Sequence[AnalysedQuery]) -> Sequence[Ranking | Unanswered]:
+        """The candidates of each query; where a batch fails, its queries are asked one by one."""
+        if not queries:
+            return []
+        found = attempt(queries[0].query, self._stage, lambda: self._candidates(queries))
+        if not isinstance(found, Unanswered):
+            return found
+        if len(queries) == 1:
+            return [found]
+        return [each for query in queries for each in self._first_stage([query])]
+
+    def _candidates(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
+        """The candidates of each query, from all generators and fields together."""
+        options = self.options
+        lists = []
+        for generator in self._generators:
+            one_field = getattr(generator, "one_field", False)
+            for words in options.fields[:1] if one_field else options.fields:
+                # By position: a plug-in may have other names for its parameters.
+                lists.append(
+                    generator.rank(
+                        queries, self._index, words, options.candidates, options.search_filter
+                    )
+                )
+        for rankings in lists:
+            _check_rankings(rankings, len(queries))
+        if len(lists) == 1:
+            return lists[0]
+        return [
+            reciprocal_rank_fusion(rankings, options.candidates)
+            for rankings in zip(*lists, strict=True)
+        ]
+
+    def _reranked(self, query: AnalysedQuery, first: Ranking, collection: Collection) -> Ranked:
+        """The final order of a query's candidates."""
+        candidates = None
+        scores = first.scores
+        if self.reranker is not None and len(first):
+            # Where all passages are candidates, the same ranking comes for every query.
+            candidates = self._latest.get(lambda: self._with_words(first), first)
+            scores = self._scored(query, candidates, collection)
+        # Ids decide between equal scores, so that the order is the same everywhere.
+        places = np.lexsort((np.array(first.ids, dtype=str), -scores))
+        if tuple(self.options.generators) == (ALL,) and candidates is not None:
+            # No first stage chose the candidates, so most have nothing to do with the query.
+            nothing = (getattr(self.reranker, "nothing", 0.0), UNDEFINED)
+            places = places[np.isin(scores[places], nothing, invert=True)]
+        places = places[: self.options.top]
+        return Ranked(query, first, candidates, places, scores[places])
+
+    def _with_words(self, first: Ranking) -> Candidates:
+        """The candidates as a reranker sees them."""
+        options = self.options
+        exact = options.top if options.exact is None else options.exact
+        words = options.reranked_field
+        return Candidates(first, words, self._index.texts(words, first.ids), wanted=exact)
+
+    def _scored(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> Floats:
+        assert self.reranker is not None
+        given = np.asarray(self.reranker.score(query, candidates, collection))
+        scores = given.real.astype(np.float64)
+        if (
+            np.iscomplexobj(given)
+            or scores.shape != (len(candidates),)
+            or not (np.abs(scores) <= _LARGEST).all()
+        ):
+            raise PluginError(
+                f"{self.name} gave no finite score for each of {len(candidates)} candidates; "
+                "this is a fault in the plug-in"
+            )
+        return scores
+
+
+def _check_rankings(rankings: Sequence[Ranking], queries: int) -> None:
+    """Refuse what a generator must not give: too few rankings, or scores that are no numbers."""
+    if len(rankings) != queries:
+        raise PluginError(f"the first stage gave {len(rankings)} rankings for {queries} queries")
+    for ranking in rankings:
+        if ranking.scores.shape != (len(ranking.ids),) or not np.isfinite(ranking.scores).all():
+            raise PluginError("the first stage gave no finite score for each of its candidates")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found for a query.
+    """The answer to a query.
 
     Attributes:
         query: The query and its words.
@@ -56,21 +290,13 @@ class Retriever:
 
     Args:
         index: Any candidate index.
-        generators: Names of candidate generators; several are fused by reciprocal rank.
-        fields: Which words the generators use; with both fields their rankings are fused.
-        candidates: How many candidates the first stage hands on.
-        reranker: Name of a reranker, or None to keep the first stage's order. Rerankers see
-            lemmas, or tokens where `fields` has only these.
-        top: How many hits to return.
-        within: Which passages may be returned.
-        explain: Fill `Hit.contributions`.
-        settings: Parameters of the reranker (and of its parts), as text.
-        grouped: Of passages that say nearly the same return only the best, and name the others.
+        options: How queries are answered.
 
     Attributes:
+        options: As given.
         analyser: Analyses as the index was analysed.
-        compared: What the word pairs of a hit's contributions consist of: a reranker's lemmas,
-            or tokens where `fields` has only these; without a reranker, `fields`.
+        compared: The words that the pairs of a hit's contributions consist of: a reranker's
+            lemmas, or tokens where `fields` has only these; without a reranker, `fields`.
         notes: What a reader of the scores should know: their scale, the vectors, the
             frequencies; empty before the first answer.
 
@@ -82,9 +308,10 @@ class Retriever:
             parameter is unknown or not allowed.
 
     Example:
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Gen.1.1": "In principio creavit Deus", "Ps.1.1": "Beatus vir"})
-        >>> answer = Retriever(index, reranker=None).answer(Query("creator in principio"))
+        >>> retriever = Retriever(index, QueryOptions(reranker=None))
+        >>> answer = retriever.answer(Query("creator in principio"))
         >>> [hit.id for hit in answer.hits], answer.unknown
         (['Gen.1.1'], ('creator',))
     """
@@ -92,44 +319,22 @@ class Retriever:
     def __init__(
         self,
         index: CandidateIndex,
-        *,
-        generators: Sequence[str] = ("bm25",),
-        fields: Sequence[Field] = ("lemma",),
-        candidates: int = 500,
-        reranker: str | None = "soft-cosine",
-        top: int = 10,
-        within: Within = Within(),  # noqa: B008 - frozen
-        explain: bool = False,
-        settings: Settings = MappingProxyType({}),
-        grouped: bool = False,
+        options: QueryOptions = QueryOptions(),
     ) -> None:
-        self._ranker = Ranker(
-            index,
-            Stages(
-                generators=tuple(generators),
-                fields=tuple(fields),
-                candidates=candidates,
-                reranker=reranker,
-                settings=settings,
-                within=within,
-                top=top * DEEPER if grouped else top,
-            ),
-        )
         self._index = index
-        self._top = top
-        self._grouped = grouped
-        self._generator_names = tuple(generators)
-        self._fields = tuple(fields)
+        self.options = options
+        depth = options.top * _GROUPING_DEPTH if options.grouped else options.top
+        self._ranker = Ranker(index, replace(options, top=depth))
+        # Shared by all calls of `answers`: what rerankers keep about passages, see `Collection`.
         self._memories: dict[str, dict[str, float]] = {}
-        self._explain = explain
         self.analyser = index_analyser(index)
-        self.compared: tuple[Field, ...] = self._fields
-        if reranker is not None and "lemma" in self._fields:
+        self.compared: tuple[Field, ...] = tuple(options.fields)
+        if options.reranker is not None and "lemma" in options.fields:
             self.compared = ("lemma",)
         self.notes: tuple[str, ...] = ()
 
     def answer(self, query: Query | str) -> Answer:
-        """What is found for one query.
+        """The answer to one query.
 
         Raises:
             AllusionError: It cannot be answered.
@@ -141,7 +346,7 @@ class Retriever:
         return answer
 
     def answers(self, queries: Iterable[Query]) -> Iterator[Answer]:
-        """What is found for each query, in order; they are searched for in batches.
+        """The answer to each query, in order; they are searched for in batches.
 
         The queries of a sequence count as a collection of their own for rerankers that compare
         two collections; an iterator is read batch by batch, and each of its queries stands alone.
@@ -156,6 +361,7 @@ class Retriever:
         )
         frequencies = None
         if isinstance(queries, Sequence):
+            # Their frequencies are needed before the first of them is answered.
             analysed = list(analysed)
             frequencies = QueryFrequencies(answerable(analysed))
         collection = Collection(self._index, frequencies, self._memories)
@@ -195,17 +401,17 @@ class Retriever:
 
     def _answer(self, ranked: Ranked, collection: Collection) -> Answer:
         query = ranked.query
-        others: Others = [()] * len(ranked.places)
-        if self._grouped:
-            ranked, others = one_of_each(ranked, self._index, self._top)
+        others: Sequence[tuple[str, ...]] = [()] * len(ranked.places)
+        if self.options.grouped:
+            ranked, others = group_parallels(ranked, self._index, self.options.top)
         hits = self._hits(ranked, self._reasons(ranked, collection), others)
-        distinct = max(len(set(query.words(field))) for field in self._fields)
+        distinct = max(len(set(query.words(field))) for field in self.options.fields)
         unknown, doubt = self._unknown(query)
         return Answer(query, hits, unknown, max(0, distinct - MAX_WORDS), doubt=doubt)
 
     def _reasons(self, ranked: Ranked, collection: Collection) -> Sequence[Explanation]:
         places = ranked.places.tolist()
-        if not self._explain or not places:
+        if not self.options.explain or not places:
             return [()] * len(places)
         if self._ranker.reranker is not None and ranked.candidates is not None:
             chosen = ranked.candidates.take(places)
@@ -215,15 +421,15 @@ class Retriever:
                 self._ranker.name,
             )
         return first_stage_contributions(
-            self._generator_names,
-            self._fields,
+            self.options.generators,
+            self.options.fields,
             ranked.query,
             ranked.first.take(places),
             self._index,
         )
 
     def _hits(
-        self, ranked: Ranked, reasons: Sequence[Explanation], others: Others
+        self, ranked: Ranked, reasons: Sequence[Explanation], others: Sequence[tuple[str, ...]]
     ) -> tuple[Hit, ...]:
         places = ranked.places.tolist()
         passages = self._index.passages([ranked.first.ids[place] for place in places])
@@ -254,8 +460,8 @@ class Retriever:
         tokens = query.words("token")
         known = np.zeros(len(tokens), dtype=bool)
         passages = 0
-        for field in self._fields:
-            statistics = self._index.statistics(field, query.words(field))
+        for each in self.options.fields:
+            statistics = self._index.statistics(each, query.words(each))
             known |= statistics.df > 0
             passages = statistics.passages
         is_known = known.tolist()
@@ -265,7 +471,7 @@ class Retriever:
 
 
 def checked_reasons(reasons: Iterable[Explanation], size: int, what: str) -> list[Explanation]:
-    """The explanations of a plug-in.
+    """The explanations of a plug-in, once they are checked.
 
     Args:
         reasons: What it gave.
@@ -297,8 +503,47 @@ def attempt_analysis(query: Query, analyser: Analyser) -> AnalysedQuery | Unansw
 
 
 def answerable(queries: Iterable[AnalysedQuery | Unanswered]) -> Iterator[AnalysedQuery]:
-    """Those queries whose words could be told."""
+    """The queries that could be analysed."""
     return (query for query in queries if not isinstance(query, Unanswered))
+
+
+# Grouping: of passages that say nearly the same only the best counts.
+
+
+def group_parallels(
+    ranked: Ranked, index: CandidateIndex, top: int
+) -> tuple[Ranked, list[tuple[str, ...]]]:
+    """The best passage of each group, up to `top`, and for each the ids of the group's others.
+
+    Args:
+        ranked: More passages than are wanted, best first.
+        index: Where the passages are.
+        top: How many to return.
+    """
+    ids = [ranked.first.ids[place] for place in ranked.places.tolist()]
+    found = list(islice(_first_of_each_group(ids, index, top), top))
+    kept = [number for number, _ in found]
+    return (
+        replace(ranked, places=ranked.places[kept], scores=ranked.scores[kept]),
+        [group for _, group in found],
+    )
+
+
+def _first_of_each_group(
+    ids: Sequence[str], index: CandidateIndex, together: int
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The place in `ids` of the first of each group, and the ids of the others, best first.
+
+    Groups are looked up for `together` passages at a time, since often the first few suffice.
+    """
+    seen: set[str] = set()
+    for start in range(0, len(ids), together):
+        part = ids[start : start + together]
+        for number, (identifier, group) in enumerate(zip(part, index.parallels(part), strict=True)):
+            # Of a large group not all are named, but any two of it have some in common.
+            if identifier not in seen and seen.isdisjoint(group):
+                seen.update(group, (identifier,))
+                yield start + number, group
 
 
 def index_analyser(index: CandidateIndex) -> Analyser:

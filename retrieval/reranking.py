@@ -1,4 +1,4 @@
-"""What a reranker is, what it may know, and how it is found by name."""
+"""Rerankers: their plug-in protocol, what they are given, and how they are loaded by name."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,20 +9,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats
+from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
-from allusion_es.core.latest import Latest
-from allusion_es.core.parameters import Settings, make_plugin
-from allusion_es.core.plugins import load_plugin
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.vectors import WordVectors
+from allusion_es.core.plugins import Settings, load_plugin, make_plugin
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.texts import CodedTexts
 from allusion_es.retrieval.types import (
     FIELDS,
     AnalysedQuery,
     Contribution,
     Field,
-    Floats,
     Ranking,
     TermStatistics,
 )
@@ -41,7 +40,7 @@ Explanation = tuple[Contribution, ...] | None
 
 
 class QueryFrequencies:
-    """How often words occur in all queries of a run together: the query side's collection.
+    """Frequencies of words in all queries of a run together: the query side's collection.
 
     Args:
         queries: All of them; a formula that compares two collections wants more than one.
@@ -56,17 +55,17 @@ class QueryFrequencies:
                 self._counts[field].update(query.words(field))
 
     def of(self, field: Field, words: Sequence[str]) -> NDArray[np.int64]:
-        """How often each word occurs, shape (len(words),)."""
+        """The frequency of each word, shape (len(words),)."""
         return np.array([self._counts[field][word] for word in words], dtype=np.int64)
 
 
 class Collection:
-    """What a reranker may know of the collection: statistics and word vectors, no passages.
+    """The collection as rerankers may know it: statistics and vectors, but no other passages.
 
     Args:
         index: Where the statistics come from.
         queries: Frequencies in the query side's collection, where there are several queries.
-        memories: What `memory` gives; pass the same for all queries to one index.
+        memories: The dictionaries that `memory` gives; pass the same for all queries to one index.
     """
 
     def __init__(
@@ -78,8 +77,10 @@ class Collection:
         self._index = index
         self._memories = {} if memories is None else memories
         self._queries = queries if queries is not None and queries.queries > 1 else None
-        self._latest: dict[Field, Latest[TermStatistics]] = {f: Latest() for f in FIELDS}
-        self._arrays: Latest[NDArray[np.float32]] = Latest(len(FIELDS))
+        self._latest: dict[Field, IdentityCache[TermStatistics]] = {
+            f: IdentityCache() for f in FIELDS
+        }
+        self._arrays: IdentityCache[NDArray[np.float32]] = IdentityCache(len(FIELDS))
 
     @property
     def vectors(self) -> WordVectors | None:
@@ -105,9 +106,11 @@ class Collection:
     def kept(
         self, compute: Callable[[], NDArray[np.float32]], *objects: object
     ) -> NDArray[np.float32]:
-        """What `compute` gives, or what it gave a moment ago, to any reranker, for `objects`.
+        """The array that `compute` gives, or gave a moment ago, to any reranker, for `objects`.
 
-        They are compared as `Latest` does, and must tell what is computed.
+        Args:
+            compute: Called unless its array is still kept.
+            objects: All that the array depends on, compared by identity as `IdentityCache` does.
         """
         return self._arrays.get(compute, *objects)
 
@@ -131,7 +134,7 @@ class Collection:
 
     @property
     def query_side(self) -> str:
-        """Where `query_frequencies` come from, for people to read."""
+        """The source of `query_frequencies`, for people to read."""
         if self._queries is None:
             return "the collection"
         return f"the {self._queries.queries} queries"
@@ -158,7 +161,7 @@ class Candidates:
     origin: "tuple[Candidates, NDArray[np.int64]] | None" = None
 
     def __len__(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         return len(self.ranking)
 
     def take(self, numbers: Sequence[int]) -> "Candidates":
@@ -172,7 +175,7 @@ class Candidates:
         )
 
     def want(self, wanted: int | None) -> "Candidates":
-        """The same candidates, of which the best `wanted` need exact scores."""
+        """A copy of the candidates, of which the best `wanted` need exact scores."""
         return replace(self, wanted=wanted)
 
     @property
@@ -184,11 +187,11 @@ class Candidates:
 
 
 class Reranker(Protocol):
-    """Gives candidates new scores, and says where they come from.
+    """The plug-in protocol: gives candidates new scores, and explains them.
 
-    A reranker may also have a method `notes(collection) -> Sequence[str]`, see
-    `reranker_notes`, and a number `nothing`: the score of passages that have nothing to do with
-    the query, 0 where it has none; `UNDEFINED` means the same. A class with the attribute
+    A reranker may also have a method `notes(collection) -> Sequence[str]`, which
+    `reranker_notes` calls, and a number `nothing`: the score of passages that have nothing to do
+    with the query, 0 where it has none; `UNDEFINED` means the same. A class with the attribute
     `composite = True` takes a mapping of names to rerankers as its first argument;
     `load_reranker("fuse:bm25+wmd")` fills it.
     """
@@ -203,12 +206,12 @@ class Reranker(Protocol):
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> Sequence[Explanation]:
-        """For each candidate what each pair of words adds; the parts sum to the score."""
+        """For each candidate the contribution of each pair of words; they sum to the score."""
         ...
 
 
 def reranker_notes(reranker: Reranker, collection: Collection) -> tuple[str, ...]:
-    """What a reader of the scores should know: their scale, the vectors, the frequencies."""
+    """Notes for readers of the scores: their scale, the vectors, the frequencies."""
     notes = getattr(reranker, "notes", None)
     return tuple(notes(collection)) if notes is not None else ()
 

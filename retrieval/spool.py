@@ -1,4 +1,8 @@
-"""Passages kept on disk between two readings, and the term statistics that the first gives."""
+"""A spool of analysed passages on disk, and the term statistics of the whole collection.
+
+Weights depend on document frequencies, which are known only once all passages have been read; the
+passages wait for that on disk, so that an index can be built of more than fits into memory.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -7,24 +11,24 @@ from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Integers
 from allusion_es.core.errors import InputError
 from allusion_es.core.processes import in_order
-from allusion_es.core.spilled import TemporaryFiles
-from allusion_es.language.analysis import Analyser, AnalysisSettings
+from allusion_es.core.temporary_files import TemporaryFiles
+from allusion_es.language.latin.analysis import Analyser, AnalysisSettings
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, analyse_passages
 from allusion_es.retrieval.types import FIELDS, Field
 
 ADVICE = "try fewer --workers"
-"""What to do if a process dies."""
+"""Advice to the user if a process dies, which lack of memory explains best."""
 
-_TOGETHER = 1_000
-_CHARACTERS = 1_000_000
+_MOST_PASSAGES = 1_000
+_MOST_CHARACTERS = 1_000_000
+"""Limits of a batch, whichever is reached first: some 10 MB in each process that analyses it."""
 
-Integers = NDArray[np.int64]
 Describe = Callable[[AnalysedPassage], bytes]
-"""Gives what is kept of a passage besides its words, without line breaks."""
+"""Encodes all of a passage but its words as one line, without its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,15 @@ class SpooledWords:
     lengths: Integers
 
     def owners(self) -> Integers:
-        """Which passage each word belongs to, shape (total,)."""
+        """The number of the passage that each word belongs to, shape (total,)."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def counts(self, words: int) -> tuple[Integers, Integers, Integers]:
-        """Passage, word and frequency of each pair that occurs; `words` is above all codes."""
+        """Passage, word and frequency of each pair that occurs, by passage, then by word.
+
+        Args:
+            words: A number above all codes.
+        """
         keys, counts = np.unique(self.owners() * words + self.codes, return_counts=True)
         return keys // words, keys % words, counts
 
@@ -55,13 +63,15 @@ class SpooledBatch:
 
     Attributes:
         ids: Their ids.
-        records: What was kept of each besides its words.
+        records: The line that describes each, without its words.
         fields: Their words.
+        facets: The value of each facet as its place in `Spool.facets`, shape (len(ids),).
     """
 
     ids: Sequence[str]
     records: Sequence[bytes]
     fields: dict[Field, SpooledWords]
+    facets: dict[str, Integers]
 
 
 class FieldTerms:
@@ -73,9 +83,9 @@ class FieldTerms:
     """
 
     def __init__(self) -> None:
-        """Nothing counted yet."""
         self.numbers: dict[str, int] = {}
         self.passages = 0
+        # Rows df, cf and largest frequency; longer than there are words, so as to grow seldom.
         self._counted = np.zeros((3, 0), dtype=np.int64)
 
     @property
@@ -90,7 +100,7 @@ class FieldTerms:
 
     @property
     def max_tf(self) -> Integers:
-        """How often each word occurs in the passage that has most of it."""
+        """The frequency of each word in the passage that has it most often."""
         return self._counted[2, : len(self.numbers)]
 
     def add(self, distinct: Sequence[str], words: SpooledWords) -> SpooledWords:
@@ -129,22 +139,21 @@ class FieldTerms:
 
 
 class Spool:
-    """Reads passages once, so that they can be read again.
-
-    Weights need the document frequencies of the whole collection, which are only known at its
-    end. The passages wait for that in a temporary file, not in memory.
+    """Takes in passages that can be read only once, and gives them back in batches.
 
     Args:
-        files: Where that file lies.
+        files: Where its temporary file lies.
+        facets: Names of properties of passages, whose values are numbered as words are.
 
     Attributes:
         fields: Term statistics of each field.
+        facets: For each facet its values, and the number of each, in the order of their coming.
         batches: How many batches `read` gives.
     """
 
-    def __init__(self, files: TemporaryFiles) -> None:
-        """An empty spool."""
+    def __init__(self, files: TemporaryFiles, facets: Sequence[str] = ()) -> None:
         self.batches = 0
+        self.facets: dict[str, dict[str, int]] = {name: {} for name in facets}
         self.fields: dict[Field, FieldTerms] = {field: FieldTerms() for field in FIELDS}
         self._ids: dict[str, None] = {}
         self._files = files
@@ -169,8 +178,9 @@ class Spool:
 
         Args:
             passages: In canonical order.
-            describe: A function of a module; what it raises comes from here.
-            workers: Processes that find and describe words.
+            describe: Encodes a passage; it is sent to other processes, so it must be a function
+                of a module. What it raises comes from here.
+            workers: Processes that analyse and describe passages.
 
         Raises:
             InputError: Two have the same id, or there is none.
@@ -181,7 +191,7 @@ class Spool:
             settings = passages.settings
         else:
             items, settings = passages, None
-        start = partial(_start, settings, describe)
+        start = partial(_start, settings, describe, tuple(self.facets))
         for _, encoded in in_order(start, _pieces(items), workers, ADVICE):
             self._take(encoded)
         if not self._ids:
@@ -197,17 +207,20 @@ class Spool:
             for field in FIELDS:
                 lengths = self._read_array(len(ids))
                 fields[field] = SpooledWords(self._read_array(int(lengths.sum())), lengths)
-            yield SpooledBatch(ids, records, fields)
+            facets = {name: self._read_array(len(ids)) for name in self.facets}
+            yield SpooledBatch(ids, records, fields, facets)
 
-    def _take(self, encoded: "_Encoded") -> None:
-        batch = encoded.batch
+    def _take(self, batch: "_EncodedBatch") -> None:
+        """Count the words of a batch and write it: three parts, read back in the same order."""
         self.batches += 1
         for identifier in batch.ids:
             if identifier in self._ids:
                 raise InputError(f"passage id {identifier!r} occurs twice; ids must be unique")
             self._ids[identifier] = None
-        words = [
-            self.fields[field].add(encoded.words[field], batch.fields[field]) for field in FIELDS
+        words = [self.fields[field].add(*batch.fields[field]) for field in FIELDS]
+        facets = [
+            np.array([numbers.setdefault(value, len(numbers)) for value in batch.facets[name]])
+            for name, numbers in self.facets.items()
         ]
         lines = [json.dumps(batch.ids).encode(), *batch.records]
         with self._files.writing():
@@ -215,6 +228,8 @@ class Spool:
             for each in words:
                 self._file.write(each.lengths.astype(np.int32).tobytes())
                 self._file.write(each.codes.astype(np.int32).tobytes())
+            for codes in facets:
+                self._file.write(codes.astype(np.int32).tobytes())
             self._file.flush()
 
     def _read_array(self, size: int) -> Integers:
@@ -222,11 +237,20 @@ class Spool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoded:
-    """Passages with their words as positions in `words`."""
+class _EncodedBatch:
+    """Some passages as another process sends them, before words have numbers for the collection.
 
-    batch: SpooledBatch
-    words: dict[Field, list[str]]
+    Attributes:
+        ids: Their ids.
+        records: The line that describes each.
+        fields: The distinct words of each field, and all words as places in these.
+        facets: The value of each facet.
+    """
+
+    ids: list[str]
+    records: list[bytes]
+    fields: dict[Field, tuple[list[str], SpooledWords]]
+    facets: dict[str, list[str]]
 
 
 def _pieces(passages: Iterable[Any]) -> Iterator[list[Any]]:
@@ -236,7 +260,7 @@ def _pieces(passages: Iterable[Any]) -> Iterator[list[Any]]:
     for each in passages:
         piece.append(each)
         size += len(getattr(each, "passage", each).text)
-        if len(piece) >= _TOGETHER or size >= _CHARACTERS:
+        if len(piece) >= _MOST_PASSAGES or size >= _MOST_CHARACTERS:
             yield piece
             piece, size = [], 0
     if piece:
@@ -244,24 +268,23 @@ def _pieces(passages: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def _start(
-    settings: AnalysisSettings | None, describe: Describe
-) -> Callable[[list[Any]], _Encoded]:
-    """What encodes a piece; without settings, its passages bring their words."""
+    settings: AnalysisSettings | None, describe: Describe, facets: Sequence[str]
+) -> Callable[[list[Any]], _EncodedBatch]:
+    """The function that encodes a piece; without settings, its passages bring their words."""
     if settings is None:
-        return partial(_encode, list, describe)
+        return partial(_encode, list, describe, facets)
     analyser = Analyser(settings.lemmatiser, settings.stop_words)
-    return partial(_encode, partial(analyse_passages, analyser=analyser), describe)
+    return partial(_encode, partial(analyse_passages, analyser=analyser), describe, facets)
 
 
 def _encode(
     analyse: Callable[[list[Any]], Iterable[AnalysedPassage]],
     describe: Describe,
+    facets: Sequence[str],
     piece: list[Any],
-) -> _Encoded:
+) -> _EncodedBatch:
     analysed = list(analyse(piece))
-    records = [describe(each) for each in analysed]
-    words: dict[Field, list[str]] = {}
-    fields: dict[Field, SpooledWords] = {}
+    fields: dict[Field, tuple[list[str], SpooledWords]] = {}
     for field in FIELDS:
         numbers: dict[str, int] = {}
         codes: list[int] = []
@@ -270,7 +293,11 @@ def _encode(
             found = each.analysis.tokens if field == "token" else each.analysis.lemmas
             codes += [numbers.setdefault(word, len(numbers)) for word in found]
             lengths.append(len(found))
-        words[field] = list(numbers)
-        fields[field] = SpooledWords(np.array(codes, dtype=np.int64), np.array(lengths))
-    ids = [each.passage.id for each in analysed]
-    return _Encoded(SpooledBatch(ids, records, fields), words)
+        words = SpooledWords(np.array(codes, dtype=np.int64), np.array(lengths))
+        fields[field] = list(numbers), words
+    return _EncodedBatch(
+        [each.passage.id for each in analysed],
+        [describe(each) for each in analysed],
+        fields,
+        {name: [str(getattr(each.passage, name)) for each in analysed] for name in facets},
+    )

@@ -1,31 +1,33 @@
-"""What every stage makes of a query's candidates: each first stage, each reranker."""
+"""Traces: the rankings of a query's candidates by each first stage and each reranker."""
 
-from collections.abc import Collection as Some
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from allusion_es.core.errors import UsageError
-from allusion_es.core.parameters import Settings
-from allusion_es.retrieval.explain import first_stage_contributions
+from allusion_es.core.plugins import Settings
+from allusion_es.retrieval.explanations import first_stage_contributions
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import (
+    QueryOptions,
+    Ranked,
+    Ranker,
     answerable,
     attempt_analysis,
     checked_reasons,
     index_analyser,
 )
-from allusion_es.retrieval.ranker import Ranked, Ranker, Stages
 from allusion_es.retrieval.reranking import (
     Collection,
     Explanation,
     QueryFrequencies,
     reranker_names,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, Within
+from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, SearchFilter
 from allusion_es.retrieval.unanswered import Unanswered, attempt
 
 _BATCH = 64
+"""Queries whose rankings are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Tracer:
         candidates: How many candidates there are for each query, at most.
         rerankers: Names of rerankers, each of which rescores the same candidates; the first
             decides their final order. Without any, that of the first stage is final.
-        within: Which passages may be found.
+        search_filter: Which passages may be found.
         settings: Parameters of the rerankers, as text.
 
     Raises:
@@ -68,7 +70,7 @@ class Tracer:
         UsageError: A name is there twice, a number is out of bounds, or a parameter is unknown.
 
     Example:
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Gen.1.1": "In principio creavit Deus", "Ps.1.1": "Beatus vir"})
         >>> tracer = Tracer(index, rerankers=("jaccard", "tfidf"))
         >>> trace = next(tracer.traces([Query("creator in principio")], explain=1))
@@ -84,23 +86,23 @@ class Tracer:
         fields: Sequence[Field] = ("lemma",),
         candidates: int = 100,
         rerankers: Sequence[str] = (),
-        within: Within = Within(),  # noqa: B008 - frozen
+        search_filter: SearchFilter = SearchFilter(),  # noqa: B008 - frozen
         settings: Settings = MappingProxyType({}),
     ) -> None:
         _check_names(generators, rerankers, settings)
 
         def ranker(generators: Sequence[str], reranker: str | None) -> Ranker:
             names = reranker_names(reranker or "")
-            stages = Stages(
+            options = QueryOptions(
                 generators=tuple(generators),
                 fields=tuple(fields),
                 candidates=candidates,
                 reranker=reranker,
                 settings={name: values for name, values in settings.items() if name in names},
-                within=within,
+                search_filter=search_filter,
                 top=candidates,
             )
-            return Ranker(index, stages)
+            return Ranker(index, options)
 
         self._index, self._analyser = index, index_analyser(index)
         self._generators, self._fields = tuple(generators), tuple(fields)
@@ -114,7 +116,7 @@ class Tracer:
         self,
         queries: Sequence[Query],
         explain: int = 10,
-        also: Mapping[str, Some[str]] = MappingProxyType({}),
+        also: Mapping[str, Iterable[str]] = MappingProxyType({}),
     ) -> Iterator[Trace | Unanswered]:
         """The trace of each query, in order; only some of them are in memory at a time.
 
@@ -122,7 +124,7 @@ class Tracer:
 
         Args:
             queries: With distinct ids; together they are the query side's collection.
-            explain: Of so many candidates of the final order there is an explanation.
+            explain: How many of the best candidates get an explanation.
             also: Other passages, by query id, that are explained where they are candidates.
 
         Raises:
@@ -154,7 +156,7 @@ class Tracer:
         first_stages: Mapping[str, Ranking | Unanswered],
         rerankers: Mapping[str, Ranking | Unanswered],
         explain: int,
-        also: Some[str],
+        also: Iterable[str],
         collection: Collection,
     ) -> Trace | Unanswered:
         """One query's trace, from what each stage made of it; all of them, or none."""

@@ -1,4 +1,7 @@
-"""What crosses the borders between index, reranker and report: frozen, and by passage id."""
+"""The types that cross the borders between index, reranker and report.
+
+All are frozen and name passages by id, since a place in an array has a meaning in one index only.
+"""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -8,10 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.analysis import Analysis
+from allusion_es.core.arrays import Floats
+from allusion_es.language.latin.analysis import Analysis
 
 Field = Literal["token", "lemma"]
-Floats = NDArray[np.float64]
 
 FIELDS: tuple[Field, Field] = ("token", "lemma")
 
@@ -44,7 +47,7 @@ class AnalysedQuery:
     Attributes:
         query: As the user gave it.
         analysis: Its words.
-        window: These with some of those before and after them; None where there are none.
+        window: The same with some words before and after the query; None where there are none.
     """
 
     query: Query
@@ -57,8 +60,8 @@ class AnalysedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
-    """Restricts a search to passages of these books, testaments and works.
+class SearchFilter:
+    """Restricts a search to passages of some books, testaments and works.
 
     An empty set does not restrict. Books are OSIS codes, testaments `ot` or `nt`.
     """
@@ -79,20 +82,20 @@ class SearchRequest:
         words: How much each word counts, above 0, such as how often it occurs in the query; for
             `ngrams` each gram, for `expansion` each lemma.
         vector: Unit vector of the query, shape (dimension,), or None.
-        size: How many passages to return at most.
-        within: Which passages may be returned.
+        size: How many passages to return at most; none by default.
+        search_filter: Which passages may be returned.
     """
 
     kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion"]
     field: Field
-    size: int
+    size: int = 0
     words: Mapping[str, float] = dataclasses.field(default_factory=dict)
     vector: NDArray[np.float32] | None = None
-    within: Within = Within()
+    search_filter: SearchFilter = SearchFilter()
 
     @property
     def direction(self) -> NDArray[np.float32] | None:
-        """The vector; None where it is all zeros, as that of unknown words: nothing is near it."""
+        """The vector; None where it is all zeros, as that of unknown words: it has no cosine."""
         return self.vector if self.vector is not None and self.vector.any() else None
 
 
@@ -109,7 +112,7 @@ class Ranking:
     scores: Floats
 
     def __len__(self) -> int:
-        """How many passages are ranked."""
+        """The number of ranked passages."""
         return len(self.ids)
 
     def take(self, numbers: Sequence[int]) -> "Ranking":
@@ -125,7 +128,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """What a collection knows about some words.
+    """Frequencies of some words in one field of a collection, and the field's size.
 
     Attributes:
         df: Document frequency of each word, shape (n,), 0 for unknown words.
@@ -142,7 +145,7 @@ class TermStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one pair of words adds to a score; the contributions of a hit sum to it."""
+    """The part of a score that one pair of words adds; the contributions of a hit sum to it."""
 
     query_word: str
     passage_word: str
@@ -164,7 +167,7 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage in a final ranking, with all that is known of how it came there.
+    """A passage in a final ranking, and how it came there.
 
     Attributes:
         rank: Final rank, from 1.

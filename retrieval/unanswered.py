@@ -53,7 +53,7 @@ class Unanswered:
 
 
 def attempt(query: Query, what: str, compute: Callable[[], T]) -> T | Unanswered:
-    """What `compute` gives; or the query, with the reason, where it fails for this query only.
+    """The result of `compute`, or an `Unanswered` if it fails for this query only.
 
     Whatever a plug-in raises counts as such. What is wrong for every query alike (an option, a
     file, an index, a server) is raised, since asking on would only say it again.
@@ -76,14 +76,27 @@ def attempt(query: Query, what: str, compute: Callable[[], T]) -> T | Unanswered
     try:
         return compute()
     except AllusionError as error:
-        if isinstance(error, _EVERY_QUERY) and not isinstance(error, VectorError):
+        is_common = isinstance(error, _EVERY_QUERY) and not isinstance(error, VectorError)
+        # Of a plug-in it is what it says of this one query; a UsageError is of all.
+        if is_common and (not isinstance(error, InputError) or _is_ours(error)):
             raise
         return Unanswered(query, error)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # plug-ins call sys.exit, or panic in another language
         return Unanswered(query, fault(what, error))
 
 
-def fault(what: str, error: Exception) -> PluginError:
+def _is_ours(error: AllusionError) -> bool:
+    """Whether the program itself raised an error, and no plug-in of another package."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    module = "" if frame is None else frame.tb_frame.f_globals.get("__name__", "")
+    return str(module).partition(".")[0] == "allusion_es"
+
+
+def fault(what: str, error: BaseException) -> PluginError:
     """The error in one line for whatever was raised where nothing should be.
 
     Args:

@@ -1,4 +1,4 @@
-"""The weights behind both kinds of index: Lucene's BM25 and the paper's TfIdf.
+"""The weights of both kinds of index: Lucene's BM25 and the paper's TfIdf.
 
 Lucene computes BM25 in single precision; the same precision is used here, so that scores,
 and with them ties, come out as on Elasticsearch.
@@ -7,15 +7,12 @@ and with them ties, come out as on Elasticsearch.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Integers = NDArray[np.int64]
+from allusion_es.core.arrays import Floats, Integers, Singles
 
 
 def lucene_lengths(lengths: Integers) -> Integers:
-    """The lengths that Lucene remembers of passages with `lengths` words, same shape.
+    """The lengths that Lucene stores for passages with `lengths` words, same shape.
 
     Lucene stores a length in one byte (`SmallFloat.intToByte4`): up to 40 exactly, above that
     with the four most significant bits of what exceeds 24.
@@ -31,7 +28,7 @@ def lucene_lengths(lengths: Integers) -> Integers:
 
 
 def bm25_saturation(lengths: Integers, mean_length: float, k1: float, b: float) -> Singles:
-    """For each passage the factor of its term frequencies in `bm25`, same shape as `lengths`.
+    """The factor of each passage's term frequencies in `bm25`, same shape as `lengths`.
 
     `1 / (k1 (1 - b + b length / mean length))` in single precision, as Lucene caches it.
 
@@ -51,7 +48,7 @@ def bm25_saturation(lengths: Integers, mean_length: float, k1: float, b: float) 
 def bm25(
     frequency: Singles, saturation: Singles, idf: np.float32, k1: float, boost: float
 ) -> Singles:
-    """What one word adds to the BM25 scores of passages, shape of `frequency`.
+    """The part of the BM25 scores of passages that one word adds, shape of `frequency`.
 
     `boost (k1 + 1) idf f / (f + k1 (1 - b + b length / mean length))`, in the form and the
     precision in which Elasticsearch (LegacyBM25Similarity) computes it.

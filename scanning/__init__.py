@@ -1,1 +1,4 @@
-"""Finding where a text alludes: which of its words, and to which passages."""
+"""Scanning whole texts: finding which of their words allude, and to which passages.
+
+Start with `scanner.Scanner`.
+"""

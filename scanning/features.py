@@ -1,88 +1,79 @@
-"""What speaks for a segment of a text alluding to its passage, as numbers that can be weighed."""
-
-from dataclasses import dataclass
+"""Features of segments: numbers that tell allusions from chance, for a model to weigh."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.word_parts import Word
+from allusion_es.core.arrays import Floats
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.citations.word_parts import Word
+from allusion_es.language.latin.analysis import Analysis
 from allusion_es.scanning.alignment import Alignments
-from allusion_es.scanning.evidence import Floats, Integers, Texts
-from allusion_es.scanning.matches import Matches, find_matches
-from allusion_es.scanning.segments import Segments
+from allusion_es.scanning.segments import CandidateTexts, Matches, Segments, find_matches
 
 CONTEXT = 10
-"""Words before and after a segment that say what it speaks of."""
+"""Words before and after a segment that `cosine-context` takes in."""
 
 NAMES = (
     "matched", "same-form", "rarest", "passage-share", "text-share", "in-order", "order-share",
     "cosine", "cosine-context", "cosine-lead", "among-rivals", "words", "passage-words",
 )  # fmt: skip
-"""The features, in the order of the columns of `measure`."""
+"""The features, in the order of the columns of `measure` and of the weights in `scan.json`.
+
+- `matched`: weight of the segment's matches; `same-form`: of those in the same form; `rarest`: of
+  the heaviest; `in-order`: of the aligned ones, less what is skipped. All as logarithms.
+- `passage-share`, `text-share`: share of the passage's and of the segment's weight that matches;
+  `order-share`: share of the matches' weight that is aligned.
+- `cosine`, `cosine-context`: of citation vectors, without and with the words around;
+  `cosine-lead`: how far the cosine is above that of the best rival at the same words.
+- `among-rivals`: the segment's score as a share of the best score at the same words.
+- `words`, `passage-words`: lengths, as logarithms.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Segments and all that is known of them.
-
-    Attributes:
-        segments: n of them.
-        matches: All matches; `segments.begins` and `ends` point into them.
-        worth: What each match is worth.
-        same_form: Whether a match is one of forms, not of lemmas only.
-        alignments: Of each segment.
-        starts: The word of the text from which each alignment is counted.
-    """
-
-    segments: Segments
-    matches: Matches
-    worth: Floats
-    same_form: NDArray[np.bool_]
-    alignments: Alignments
-    starts: Integers
-
-
-def equal_forms(analysis: Analysis, texts: Texts, matches: Matches) -> NDArray[np.bool_]:
-    """Which matches are words whose form the passage has as well, shape (matches,)."""
+def equal_forms(analysis: Analysis, texts: CandidateTexts, matches: Matches) -> NDArray[np.bool_]:
+    """Whether the passage of each match has the word in the same form, shape (matches,)."""
     size = max(len(analysis.tokens), 1)
     forms = find_matches(analysis.tokens, texts.tokens)
     keys = matches.passages * size + matches.places
-    # Both are in order, so that a search does, many times as fast as `np.isin`.
+    # Both are sorted, so that a binary search serves, many times as fast as `np.isin`.
     known = np.append(forms.passages * size + forms.places, -1)
     return np.asarray(known[np.searchsorted(known[:-1], keys)] == keys)
 
 
 def measure(
-    found: Found,
-    analysis: Analysis,
-    texts: Texts,
+    segments: Segments,
     weights: Floats,
+    same_form: NDArray[np.bool_],
+    alignments: Alignments,
+    analysis: Analysis,
+    texts: CandidateTexts,
+    idf: Floats,
     citations: CitationVectors | None,
 ) -> Floats:
     """The features of segments, shape (n, len(NAMES)).
 
     Args:
-        found: The segments.
+        segments: n of them; `begins` and `ends` point into the matches.
+        weights: The weight of each match, shape (matches,).
+        same_form: Whether each match is in the same form, shape (matches,).
+        alignments: Of each segment.
         analysis: The words of the text.
         texts: The passages.
-        weights: idf of each word of the text, shape (words,).
+        idf: idf of each word of the text, shape (words,).
         citations: Vectors of texts; without them the cosines are 0.
     """
-    segments, worth = found.segments, found.worth
-    matched = _sums(worth, segments)
+    matched = _sums(weights, segments)
     whole = texts.lemmas.counts
     of_passage = whole.sums(texts.weights[whole.codes] * whole.counts)[segments.passages]
-    of_text = _ranges(weights, segments)
+    of_text = _sums_of_words(idf, segments)
     lengths = np.diff(texts.lemmas.offsets)[segments.passages]
     cosine, context = _cosines(segments, analysis, texts, citations)
     rivals = rivalry(segments, len(analysis.tokens))
-    in_order = found.alignments.scores.astype(np.float64)
+    in_order = alignments.scores.astype(np.float64)
     columns = (
         np.log1p(matched),
-        np.log1p(_sums(np.where(found.same_form, worth, 0.0), segments)),
-        np.log1p(_greatest(worth, segments)),
+        np.log1p(_sums(np.where(same_form, weights, 0.0), segments)),
+        np.log1p(_greatest(weights, segments)),
         _share(matched, of_passage),
         _share(matched, of_text),
         np.log1p(in_order),
@@ -100,10 +91,11 @@ def measure(
 def rivalry(segments: Segments, words: int) -> Floats:
     """The best score of any segment at each word of a segment, on average; shape (n,)."""
     best = np.zeros(words)
+    # Painted from the lowest score to the highest, so that at each word the highest stays.
     order = np.argsort(segments.scores, kind="stable")
     for number in order.tolist():
         best[segments.firsts[number] : segments.lasts[number] + 1] = segments.scores[number]
-    return np.asarray(_ranges(best, segments) / (segments.lasts - segments.firsts + 1))
+    return np.asarray(_sums_of_words(best, segments) / (segments.lasts - segments.firsts + 1))
 
 
 def best_rival(segments: Segments, values: Floats, words: int) -> Floats:
@@ -114,6 +106,7 @@ def best_rival(segments: Segments, values: Floats, words: int) -> Floats:
         values: One for each; below 0 counts as 0.
         words: Words of the text.
     """
+    # Painted from the lowest value up: at each word the two highest stay, and who has the highest.
     best, second = np.zeros(words), np.zeros(words)
     owner = np.full(words, -1)
     for number in np.argsort(values, kind="stable").tolist():
@@ -128,13 +121,15 @@ def best_rival(segments: Segments, values: Floats, words: int) -> Floats:
 
 
 def _cosines(
-    segments: Segments, analysis: Analysis, texts: Texts, citations: CitationVectors | None
+    segments: Segments, analysis: Analysis, texts: CandidateTexts, citations: CitationVectors | None
 ) -> tuple[Floats, Floats]:
-    """Cosines of the segments and of their contexts with their passages."""
+    """Cosines of the segments, without and with the words around, with their passages."""
     if citations is None or not len(segments):
         return np.zeros(len(segments)), np.zeros(len(segments))
     numbers, where = np.unique(segments.passages, return_inverse=True)
-    passages = citations.text_vectors([_words(texts, number) for number in numbers.tolist()])
+    passages = citations.text_vectors(
+        [_passage_words(texts, number) for number in numbers.tolist()]
+    )
     words: list[Word] = list(zip(analysis.tokens, analysis.lemmas, strict=True))
     bounds = list(zip(segments.firsts.tolist(), segments.lasts.tolist(), strict=True))
     own = citations.text_vectors([words[first : last + 1] for first, last in bounds])
@@ -147,28 +142,32 @@ def _cosines(
     return cosine, context
 
 
-def _words(texts: Texts, number: int) -> list[Word]:
+def _passage_words(texts: CandidateTexts, number: int) -> list[Word]:
     return list(zip(texts.tokens.text(number), texts.lemmas.text(number), strict=True))
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
+    """`part / whole`, at most 1; 0 where the whole is 0."""
     shares = np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
     return np.asarray(np.minimum(shares, 1.0))
 
 
 def _sums(values: Floats, segments: Segments) -> Floats:
+    """Sums over the matches of each segment, shape (n,)."""
     total = np.concatenate(([0.0], np.cumsum(values)))
     return np.asarray(total[segments.ends] - total[segments.begins])
 
 
-def _ranges(values: Floats, segments: Segments) -> Floats:
-    """Sums over the words of the text that each segment covers."""
+def _sums_of_words(values: Floats, segments: Segments) -> Floats:
+    """Sums over the words of the text that each segment covers, shape (n,)."""
     total = np.concatenate(([0.0], np.cumsum(values)))
     return np.asarray(total[segments.lasts + 1] - total[segments.firsts])
 
 
 def _greatest(values: Floats, segments: Segments) -> Floats:
+    """The greatest value among the matches of each segment, shape (n,)."""
     if not len(segments):
         return np.zeros(0)
+    # `reduceat` over begin, end, begin, end …: every second result is that of a segment.
     ends = np.column_stack((segments.begins, segments.ends)).ravel()
     return np.asarray(np.maximum.reduceat(np.append(values, 0.0), ends)[::2])

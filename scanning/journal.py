@@ -1,53 +1,60 @@
-"""What a scan has done so far, in a file, so that one that was stopped goes on."""
+"""The journal of a scan: a file with the findings so far, so that a stopped scan can go on."""
 
 import hashlib
 import json
-import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import StorageError
-from allusion_es.corpora.findings import Alternative, Finding
-from allusion_es.corpora.source import SourceText
-from allusion_es.scanning.model import calibration_hash
-from allusion_es.scanning.options import ScanOptions
+from allusion_es.corpora.findings import Finding
+from allusion_es.corpora.source_text import SourceText
+from allusion_es.scanning.model import ScanOptions, calibration_hash
 
 SUFFIX = ".scan"
-"""How the names of journals end."""
+"""Suffix of the names of journals."""
 
 _PARTS = ("core", "language", "retrieval", "es", "corpora", "scanning")
+"""Packages on whose code findings depend: after a change of one no journal is gone on from."""
 
 
 def scan_key(source: SourceText, options: ScanOptions, fingerprint: str) -> str:
-    """Another one for everything that could change the findings.
+    """A hash of everything that could change the findings of a text.
 
     Args:
         source: The text.
-        options: What is looked for.
-        fingerprint: That of the index.
+        options: The options of the scan.
+        fingerprint: The fingerprint of the index.
     """
-    within = options.within
+    search_filter = options.search_filter
     chosen = [
         options.threshold, options.precision, options.fast, options.top,
-        sorted(within.books), sorted(within.testaments), sorted(within.works),
+        sorted(search_filter.books), sorted(search_filter.testaments), sorted(search_filter.works),
     ]  # fmt: skip
     text = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
     what = json.dumps([code_hash(*_PARTS), calibration_hash(), text, chosen, fingerprint])
     return hashlib.sha256(what.encode()).hexdigest()
 
 
+class _Block(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of a journal: the findings of one block."""
+
+    block: int
+    findings: list[Finding]
+
+
 class Journal:
-    """The findings of the blocks of a text that are done, a line each.
+    """A file of the blocks of a text that are done, one JSON line each with its findings.
 
     Args:
-        path: Where; the first line says what for.
-        key: What for; see `scan_key`.
-        resume: Keep what the file has for the same; otherwise it is begun anew.
+        path: The file; its first line has the key.
+        key: The hash of the scan that it belongs to, from `scan_key`.
+        resume: Keep the findings that the file has for the same key; otherwise it is begun anew.
 
     Attributes:
-        path: Where.
+        path: As given.
         done: The findings of each block that is done, by its number.
 
     Raises:
@@ -60,13 +67,14 @@ class Journal:
         size = self._read(key) if resume else 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # What is sound stays where it is: a scan may be stopped again at any moment.
+            # Sound lines stay in place, not copied: a scan may be stopped again at any moment.
+            # Unbuffered, so that a block that was added is in the file even if this is killed.
             self._file = path.open("r+b" if size else "wb", buffering=0)
             if size:
                 self._file.truncate(size)
                 self._file.seek(size)
         except OSError as error:
-            raise _unwritten(path, error) from error
+            raise _write_error(path, error) from error
         if not size:
             self._write({"key": key})
 
@@ -84,16 +92,20 @@ class Journal:
         self._file.close()
 
     def _write(self, record: dict[str, object]) -> None:
+        """Append a line; an unbuffered file may take only part of it at once."""
         data = memoryview(_line(record))
         try:
             while data:
                 data = data[self._file.write(data) :]
         except OSError as error:
             self.close()
-            raise _unwritten(self.path, error) from error
+            raise _write_error(self.path, error) from error
 
     def _read(self, key: str) -> int:
-        """Take over what was kept for this key; gives the bytes up to where writing was cut off."""
+        """Read the blocks that were kept for this key; returns the size of the sound lines.
+
+        The last line may be cut off, where the scan was killed while it wrote.
+        """
         try:
             lines = self.path.read_bytes().splitlines(keepends=True)
         except OSError:
@@ -104,14 +116,13 @@ class Journal:
         size = len(head)
         for line in lines[1:]:
             try:
-                record = json.loads(line)
-                found = [_finding(one) for one in record["findings"]]
-                number = record["block"]
-            except (ValueError, KeyError, TypeError, RecursionError):
+                # This reader refuses NaN and lone surrogates, which would fail later, in writing.
+                done = msgspec.json.decode(line, type=_Block)
+            except (ValueError, RecursionError):
                 break
-            if type(number) is not int or not line.endswith(b"\n"):
+            if not line.endswith(b"\n"):
                 break
-            self.done[number] = found
+            self.done[done.block] = done.findings
             size += len(line)
         return size
 
@@ -120,42 +131,5 @@ def _line(record: dict[str, object]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
-def _unwritten(path: Path, error: OSError) -> StorageError:
+def _write_error(path: Path, error: OSError) -> StorageError:
     return StorageError(f"{path}: cannot be written ({error.strerror or error})")
-
-
-def _finding(record: dict[str, Any]) -> Finding:
-    """The finding of a record; raises `ValueError`, `KeyError` or `TypeError` if it is none."""
-    others = tuple(
-        Alternative(**_checked({**other, "passages": tuple(other["passages"])}))
-        for other in record["alternatives"]
-    )
-    parts = {"passages": tuple(record["passages"]), "words": tuple(record["words"])}
-    return Finding(**_checked({**record, **parts, "alternatives": others}))
-
-
-_KINDS: dict[str, tuple[type, ...]] = {
-    "start": (int,),
-    "end": (int,),
-    "text": (str,),
-    "passages": (tuple,),
-    "reference": (str,),
-    "score": (int, float),
-    "probability": (int, float),
-    "kind": (str,),
-    "words": (tuple,),
-    "alternatives": (tuple,),
-    "calibrated": (bool,),
-}
-
-
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
-    """The values, if they are what findings have."""
-    for name, value in values.items():
-        if type(value) not in _KINDS[name]:
-            raise TypeError(name)
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(name)
-    texts = (value for value in values.values() if isinstance(value, str))
-    "".join((*texts, *values["passages"], *values.get("words", ()))).encode()
-    return values

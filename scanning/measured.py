@@ -1,4 +1,4 @@
-"""Where what was measured of a scan holds: on which collection, built and asked in which way."""
+"""The scope of the calibration: the collection, index settings and options for which it holds."""
 
 import hashlib
 import json
@@ -10,26 +10,25 @@ from typing import Any
 from allusion_es.core.errors import VerseError
 from allusion_es.corpora.passage import Passage
 from allusion_es.retrieval.index import CandidateIndex, IndexSettings
-from allusion_es.retrieval.types import Within
-from allusion_es.scanning.model import shipped
-from allusion_es.scanning.options import MOST, ScanOptions
+from allusion_es.retrieval.types import SearchFilter
+from allusion_es.scanning.model import MOST, ScanOptions, shipped
 
 _SAMPLE = 256
-"""Passages by whose text a collection is known: a lookup of one request on a server."""
+"""Passages by whose text a collection is recognised: few enough for one request to a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOn:
     """The collection on which the models were fitted and measured, and how it was built.
 
-    It is known by its passages, not by its name: anyone may call a table `vulgate`, and the
+    It is recognised by its passages, not by its name: anyone may call a table `vulgate`, and the
     Vulgate may have any name, in this process or on a server.
 
     Attributes:
-        passages: How many passages it has.
+        passages: Number of its passages.
         ids: Some of them, spread over the whole.
         digest: `text_digest` of these.
-        settings: Of its index, as far as a scan depends on them (`_settings`).
+        settings: Settings of its index on which findings depend, as `_settings` gives them.
         citations: Name of its citation vectors.
     """
 
@@ -49,7 +48,7 @@ class MeasuredOn:
             return False
 
     def to_json(self) -> dict[str, object]:
-        """As plain values, for `scan.json`."""
+        """The description as plain values, for `scan.json`."""
         return {
             "passages": self.passages,
             "digest": self.digest,
@@ -80,14 +79,14 @@ def text_digest(passages: Sequence[Passage]) -> str:
 
 
 def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
-    """Why the probabilities and figures of the models do not hold for a scan; "" if they do.
+    """The reason why probabilities and figures of the models do not hold for a scan; "" if they do.
 
     They hold for the collection, the settings and the citation vectors that they were measured
     with, where all passages may be found and all alternatives are kept: a finding counted as
     right if one of its alternatives was.
 
     Example:
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Ps.33.9": "Gustate et uidete"})
         >>> unmeasured(index, ScanOptions())
         'not calibrated for this collection, only for the Vulgate'
@@ -103,7 +102,7 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
         return (
             "not calibrated for these citation vectors, only for those that come with the program"
         )
-    if options.within != Within():
+    if options.search_filter != SearchFilter():
         return "not calibrated for a part of the collection, only for the whole"
     if options.top != MOST:
         return f"not calibrated for {options.top} passages a finding, only for {MOST}"
@@ -111,13 +110,14 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
 
 
 def _settings(settings: IndexSettings) -> tuple[object, ...]:
-    """What findings depend on; a scan does not use word vectors."""
+    """The settings on which findings depend; word vectors are not among them."""
     analysis = settings.analysis
     return (analysis.lemmatiser, analysis.stop_words, settings.k1, settings.b)
 
 
 @cache
 def _shipped() -> MeasuredOn:
+    """The collection that the models which come with the program were measured on."""
     record: Any = shipped()["measured_on"]
     return MeasuredOn(
         record["passages"],

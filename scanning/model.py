@@ -1,33 +1,74 @@
-"""How likely a segment alludes to its passage: a logistic model of its features, in a file."""
+"""The options of a scan, and the fitted models that say how likely a segment alludes.
+
+A model is a logistic regression on the features of a segment. `scan.json` holds three of them, with
+the precision and recall that were measured at each threshold.
+"""
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
-from allusion_es.retrieval.types import Floats
+from allusion_es.retrieval.types import SearchFilter
 from allusion_es.scanning.features import NAMES
 
+MOST = 6
+"""Passages that a finding names at most: its own and five others."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """The options of a scan.
+
+    Attributes:
+        threshold: The probability that findings need; None for the model's own.
+        precision: Instead: the threshold at which this precision was measured; or None.
+        fast: Look only at what is clear, several times as fast.
+        top: How many passages a finding names, with its alternatives.
+        search_filter: Which passages may be found.
+
+    Raises:
+        UsageError: A number is out of its range, or both thresholds are given.
+    """
+
+    threshold: float | None = None
+    precision: float | None = None
+    fast: bool = False
+    top: int = MOST
+    search_filter: SearchFilter = field(default_factory=SearchFilter)
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            raise UsageError(f"a threshold of {self.threshold:g}: give a number from 0 to 1")
+        if self.threshold is not None and self.precision is not None:
+            raise UsageError("--threshold and --precision say the same thing; give one of them")
+        if not 1 <= self.top <= MOST:
+            raise UsageError(f"{self.top} passages a finding: give a number from 1 to {MOST}")
+
+
 FORMAT = 1
-"""Raised whenever the file or the meaning of a feature changes."""
+"""Version of `scan.json`; raised whenever the file or the meaning of a feature changes."""
 
 _FILE = "scan.json"
+"""The fitted models, made by `benchmarks/calibrate_scan.py`."""
 
 _NEAR = 0.03
-"""Figures of a threshold are told of others that are as near: points are 0.05 apart."""
+"""Distance up to which a point's figures are told of another threshold; points are 0.05 apart."""
 
 MODELS = ("default", "words", "fast")
-"""With citation vectors; without; and for `--fast`."""
+"""The model with citation vectors, the one without, and the one for `--fast`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What was measured at a threshold.
+    """Precision and recall that were measured at a threshold.
 
     Attributes:
         threshold: Findings of at least this probability are kept.
@@ -47,8 +88,8 @@ class Calibration:
     Attributes:
         bias: Log odds of a segment whose features are 0.
         weights: One for each of `features.NAMES`.
-        threshold: What findings need by default.
-        points: What was measured, by ascending threshold.
+        threshold: The probability that findings need by default.
+        points: Measured figures, by ascending threshold.
     """
 
     bias: float
@@ -57,25 +98,26 @@ class Calibration:
     points: tuple[Point, ...] = ()
 
     def log_odds(self, features: Floats) -> Floats:
-        """Of each row of features, shape (n,)."""
+        """The log odds of each row of features, shape (n,)."""
         return np.asarray(features @ np.array(self.weights) + self.bias)
 
     def probabilities(self, features: Floats) -> Floats:
-        """Of each row of features, from 0 to 1, shape (n,).
+        """The probability of each row of features, from 0 to 1, shape (n,).
 
         Example:
             >>> model = Calibration(0.0, (1.0,) + (0.0,) * (len(NAMES) - 1), 0.5)
             >>> model.probabilities(np.zeros((1, len(NAMES)))).tolist()
             [0.5]
         """
+        # Clipped, since exp overflows above 709; at 50 the probability is 1 in float64.
         return np.asarray(1 / (1 + np.exp(-np.clip(self.log_odds(features), -50, 50))))
 
     def nearest(self, threshold: float) -> Point | None:
-        """What was measured at the threshold that is nearest to this one, if any was."""
+        """The point whose threshold is nearest to this one, or None if there are no points."""
         return min(self.points, key=lambda point: abs(point.threshold - threshold), default=None)
 
     def measured(self, threshold: float) -> Point | None:
-        """What was measured at this threshold, or at one that is at most `_NEAR` from it.
+        """The point at this threshold, or at one at most `_NEAR` from it; None if there is none.
 
         Example:
             >>> model = Calibration(0.0, (), 0.5, (Point(0.5, 0.8, 0.4), Point(0.6, 0.9, 0.3)))
@@ -116,7 +158,7 @@ def calibration(name: str) -> Calibration:
 
 
 def calibration_hash() -> str:
-    """A hash of the file with the fitted models, which is no code but changes findings too."""
+    """A hash of `scan.json`, which is no code but changes findings too."""
     return hashlib.sha256((files("allusion_es.scanning") / _FILE).read_bytes()).hexdigest()
 
 

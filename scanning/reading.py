@@ -1,83 +1,166 @@
-"""Reading a stretch of text: its segments, the passages they may allude to, and the features."""
+"""Reading a block of text: candidate passages, matches, segments and their features.
 
+`read` is the walk: windows of the block propose passages, words are matched with theirs, matches
+that lie close together make segments, and each promising segment is aligned and measured.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.citation_vectors import CitationVectors
+from allusion_es.core.arrays import Floats
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.retrieval.generators import searched_words
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import Floats, Within
+from allusion_es.retrieval.types import FIELDS, SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import idf
-from allusion_es.scanning.candidates import candidates, read_texts
-from allusion_es.scanning.evidence import PRICE, Texts, damped, ordered
-from allusion_es.scanning.features import Found, equal_forms, measure, rivalry
-from allusion_es.scanning.likeness import alike
-from allusion_es.scanning.matches import find_matches
-from allusion_es.scanning.segments import Segments, find_segments
+from allusion_es.scanning.alignment import PRICE, Alignments, align_segments
+from allusion_es.scanning.features import equal_forms, measure, rivalry
+from allusion_es.scanning.segments import (
+    CandidateTexts,
+    Matches,
+    Segments,
+    find_matches,
+    find_segments,
+    match_weights,
+    similar_words,
+)
 
 LEAST = 6.0
 """Score of a segment worth looking at; below it lie a word or two that anybody uses."""
 
 FAST_LEAST = 9.0
-"""The same where only the clearest are wanted."""
+"""Score that a segment needs in a fast scan, which wants only the clearest."""
 
 RIVALS = 0.4
-"""Share of its rivals' score that a segment needs to be looked at."""
+"""Share of the best score at the same words that a segment needs to be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read.
+    """The segments of a block and all that is known of them.
 
     Attributes:
         analysis: The words of the text.
         texts: The passages that its segments may allude to.
-        found: The segments.
-        features: Theirs, shape (n, len(NAMES)).
         weights: idf of each word of the text, shape (words,).
+        matches: Words of the text that passages have; `segments.begins` and `ends` point into
+            them.
+        match_weights: The weight of each match, shape (matches,).
+        same_form: Whether each match is in the same form, not only of the same lemma.
+        segments: n stretches of the text, each with a passage.
+        alignments: Of each segment with its passage.
+        features: Of each segment, shape (n, len(NAMES)).
     """
 
     analysis: Analysis
-    texts: Texts
-    found: Found
-    features: Floats
+    texts: CandidateTexts
     weights: Floats
+    matches: Matches
+    match_weights: Floats
+    same_form: NDArray[np.bool_]
+    segments: Segments
+    alignments: Alignments
+    features: Floats
 
 
 def read(
     index: CandidateIndex,
     analysis: Analysis,
-    within: Within,
+    search_filter: SearchFilter,
     citations: CitationVectors | None,
     *,
     fast: bool = False,
 ) -> Reading:
-    """All segments of a text that may allude, and what speaks for them.
+    """All segments of a text that may allude, with their features.
 
     Args:
         index: The passages.
         analysis: The words of the text, analysed as the index was.
-        within: Which passages may be found.
-        citations: What gives words and texts vectors; without them words are equal or not.
+        search_filter: Which passages may be found.
+        citations: Vectors of words and texts; without them words are equal or not.
         fast: Look less often, and only at what is clear.
     """
-    texts = read_texts(index, candidates(index, analysis, within, citations, fast=fast))
+    ids = candidates(index, analysis, search_filter, citations, fast=fast)
+    tokens, lemmas = (index.texts(field, ids) for field in FIELDS)
+    known = index.statistics("lemma", lemmas.words)
+    texts = CandidateTexts(ids, tokens, lemmas, idf(known.df, known.passages))
     known = index.statistics("lemma", analysis.lemmas)
     # A word that the passages lack is as rare as one that a single passage has.
     weights = idf(np.maximum(known.df, 1), known.passages)
-    pairs = [] if citations is None else alike(analysis, texts, weights, citations)
-    matches = find_matches(analysis.lemmas, texts.lemmas, pairs)
-    worth = damped(matches, texts)
-    segments = find_segments(matches.passages, matches.places, worth, PRICE)
-    segments = _promising(segments, len(analysis.tokens), FAST_LEAST if fast else LEAST)
-    alignments, starts = ordered(analysis, texts, segments)
+    similar = [] if citations is None else similar_words(analysis, texts, weights, citations)
+    matches = find_matches(analysis.lemmas, texts.lemmas, similar)
+    of_matches = match_weights(matches, texts)
+    segments = find_segments(matches.passages, matches.places, of_matches, PRICE)
+    # Aligning costs most of the time, so that unlikely segments are dropped before.
+    segments = segments.take(segments.scores >= (FAST_LEAST if fast else LEAST))
+    best = rivalry(segments, len(analysis.tokens))
+    segments = segments.take(segments.scores >= RIVALS * best)
+    alignments = align_segments(analysis, texts, segments)
     forms = equal_forms(analysis, texts, matches)
-    found = Found(segments, matches, worth, forms, alignments, starts)
-    features = measure(found, analysis, texts, weights, citations)
-    return Reading(analysis, texts, found, features, weights)
+    features = measure(segments, of_matches, forms, alignments, analysis, texts, weights, citations)
+    return Reading(
+        analysis, texts, weights, matches, of_matches, forms, segments, alignments, features
+    )
 
 
-def _promising(segments: Segments, words: int, least: float) -> Segments:
-    segments = segments.take(segments.scores >= least)
-    return segments.take(segments.scores >= RIVALS * rivalry(segments, words))
+WINDOW = 20
+"""Words of a window, about as many as a verse has."""
+
+STEP = 10
+"""Words from the start of one window to that of the next: each word is in two windows."""
+
+EACH = 30
+"""Passages that a window proposes by its lemmas, and again by its citation vector."""
+
+
+def candidates(
+    index: CandidateIndex,
+    analysis: Analysis,
+    search_filter: SearchFilter,
+    citations: CitationVectors | None,
+    *,
+    fast: bool = False,
+) -> tuple[str, ...]:
+    """Ids of the passages that the windows of a text propose, sorted.
+
+    Args:
+        index: Where to look.
+        analysis: The words of the text.
+        search_filter: Which passages may be proposed.
+        citations: Vectors of windows; without them only lemmas propose.
+        fast: Windows do not overlap.
+    """
+    found = list(windows(len(analysis.tokens), step=WINDOW if fast else STEP))
+    requests = []
+    for start, end in found:
+        words = searched_words(analysis.lemmas[start:end], index, "lemma")
+        requests.append(
+            SearchRequest("bm25", "lemma", EACH, words=words, search_filter=search_filter)
+        )
+    if citations is not None:
+        words_of = list(zip(analysis.tokens, analysis.lemmas, strict=True))
+        vectors = citations.text_vectors([words_of[start:end] for start, end in found])
+        requests += [
+            SearchRequest("citations", "lemma", EACH, vector=vector, search_filter=search_filter)
+            for vector in vectors
+            if vector.any()
+        ]
+    return tuple(sorted({each for ranking in index.search(requests) for each in ranking.ids}))
+
+
+def windows(words: int, size: int = WINDOW, step: int = STEP) -> Iterator[tuple[int, int]]:
+    """First word and end (exclusive) of windows that together hold all words.
+
+    Example:
+        >>> list(windows(45))
+        [(0, 20), (10, 30), (20, 40), (25, 45)]
+    """
+    last = max(words - size, 0)
+    for start in range(0, last, step):
+        yield start, start + size
+    if words:
+        yield last, words

@@ -1,4 +1,7 @@
-"""Searches that go on: what they have found so far, and when they are forgotten."""
+"""Jobs: searches that run in threads, with their findings, until they are forgotten.
+
+A job is remembered after its end, so that its findings can be saved as files and its page reloaded.
+"""
 
 import logging
 import secrets
@@ -10,66 +13,72 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from allusion_es.core.errors import AllusionError
-from allusion_es.corpora import findings as scans
-from allusion_es.reports.finding import Finding, ReportMeta
+from allusion_es.corpora.findings import Finding
+from allusion_es.reports.report import ReportFinding, ReportMeta
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.serve.texts import StoredText
 from allusion_es.web.guard import RefusedError
 
 MOST_RUNNING = 2
-"""Searches that go on at the same time."""
+"""Searches that run at the same time, over all clients; each can fill a processor."""
 
 MOST_FOUND = 10_000
-"""Findings of one search; longer work is for the command line."""
+"""Most findings of one search, all of which the page must show."""
 
 LARGEST_JOB = 32 * 2**20
-"""Most characters of JSON that a search may find."""
+"""Most characters of JSON of one search's findings, a measure of the memory that it takes."""
 
 KEPT_SECONDS = 3600.0
-"""How long a finished search is remembered after it was last asked for."""
+"""How long a finished search is remembered after it was last used."""
 
-_LOOK_SECONDS = 0.01
-_FIRST_SECONDS = 0.5
+_START_POLL_SECONDS = 0.01
+
+_FIRST_FINDING_SECONDS = 0.5
+"""How long an answer waits for a first finding, or a failure that gives it another status."""
 
 _KEPT = 12
+"""Finished searches that are remembered."""
+
 _KEPT_CHARACTERS = 4 * LARGEST_JOB
+"""Characters of JSON of all finished searches that are remembered."""
 
 Status = Literal["starting", "running", "done", "stopped", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Something that a search has found.
+class JobItem:
+    """One result of a search: a finding of a scan, or the answer to a query.
 
     Attributes:
         json: The command line's object for it, as a line.
-        shown: What a report shows of it.
-        table: Its lines in a table with tabs; of a scan none, see `finding`.
-        finding: What a scan found; None for the answer to a query.
+        shown: The same result as a finding of a report.
+        table: The lines of an answer in a table with tabs; empty for a scan.
+        finding: The finding of a scan; None for the answer to a query.
     """
 
     json: str
-    shown: Finding
+    shown: ReportFinding
     table: tuple[str, ...] = ()
-    finding: scans.Finding | None = None
+    finding: Finding | None = None
 
 
 @dataclass(slots=True)
-class Job:
-    """A search: one thread adds to it, others look.
+class SearchJob:
+    """A search and its findings so far; one thread adds to it, others read it.
 
     Attributes:
-        id: What the server calls it.
-        client: Who asked for it.
+        id: Its id in the API.
+        client: Name of the client that started it.
         kind: `query` or `scan`.
-        text: What is scanned, or None.
-        meta: What its report says of itself.
-        status: Where it stands.
-        progress: How much is done, from 0 to 1.
-        found: What it has found so far, in order.
-        failure: Why it failed.
-        left_out: Its queries that could not be answered, though others were: id and reason.
-        seen: When it was last asked for, by `time.monotonic`.
+        text: The text that is scanned, or None.
+        meta: Title and notes of its report.
+        status: Whether it is starting, running or has ended, and how.
+        progress: The part that is done, from 0 to 1.
+        found: Its findings so far, in order.
+        failure: The error that ended it, or None.
+        left_out: Id and error of each query that failed while others were answered.
+        last_used: When it was last used, by `time.monotonic`.
+        characters: Characters of JSON of all its findings.
     """
 
     id: str
@@ -79,46 +88,47 @@ class Job:
     meta: ReportMeta = field(default_factory=ReportMeta)
     status: Status = "starting"
     progress: float = 0.0
-    found: list[Found] = field(default_factory=list)
+    found: list[JobItem] = field(default_factory=list)
     failure: Exception | None = None
     left_out: list[tuple[str, str]] = field(default_factory=list)
-    seen: float = field(default_factory=time.monotonic)
+    last_used: float = field(default_factory=time.monotonic)
     characters: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
-    _first: threading.Event = field(default_factory=threading.Event)
+    _found_or_ended: threading.Event = field(default_factory=threading.Event)
 
     @property
     def is_running(self) -> bool:
-        """Whether it goes on."""
+        """True until it has ended."""
         return self.status in ("starting", "running")
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to stop."""
+        """True once it was told to stop."""
         return self._stop.is_set()
 
     def stop(self) -> None:
-        """Tell it to stop; what it has found stays."""
+        """Tell it to stop as soon as it can; what it has found stays."""
         self._stop.set()
 
     def wait_begun(self) -> None:
-        """Wait until it has begun, and a moment longer for the first that it finds."""
+        """Wait until it is running, and a moment longer for its first finding or its failure."""
         while self.status == "starting":
-            time.sleep(_LOOK_SECONDS)
-        self._first.wait(_FIRST_SECONDS)
+            time.sleep(_START_POLL_SECONDS)
+        self._found_or_ended.wait(_FIRST_FINDING_SECONDS)
 
     def finish(self, status: Status, failure: Exception | None = None) -> None:
-        """Say how it ended."""
+        """Set how it ended."""
         self.failure = failure
-        self.seen = time.monotonic()
+        self.last_used = time.monotonic()
+        # Last, since other threads read the rest once the job is not running any more.
         self.status = status
-        self._first.set()
+        self._found_or_ended.set()
 
-    def add(self, found: Found) -> None:
-        """Keep what was found.
+    def add(self, found: JobItem) -> None:
+        """Add a finding.
 
         Raises:
-            RefusedError: That is too much.
+            RefusedError: There are too many, or they are too large.
         """
         self.characters += len(found.json)
         if len(self.found) >= MOST_FOUND or self.characters > LARGEST_JOB:
@@ -128,10 +138,10 @@ class Job:
                 "threshold, or use the command line",
             )
         self.found.append(found)
-        self._first.set()
+        self._found_or_ended.set()
 
     def row(self) -> dict[str, Any]:
-        """The job as people see it."""
+        """The job as the API shows it."""
         row: dict[str, Any] = {
             "job": self.id,
             "kind": self.kind,
@@ -147,23 +157,21 @@ class Job:
         return {**row, "error": str(self.failure)} if self.failure else row
 
 
-Work = Callable[[Job, CandidateIndex], Iterator[Found]]
-"""Sets a job's `meta`, and finds; checks what it is given before the first step."""
-
-Lend = Callable[[], AbstractContextManager[CandidateIndex]]
+Work = Callable[[SearchJob, CandidateIndex], Iterator[JobItem]]
+"""Sets the job's `meta`, and returns an iterator that searches; checks options before that."""
 
 
 class Jobs:
     """The searches of all clients.
 
     Attributes:
-        closed: Whether the server is about to end.
+        closed: True once the server is about to end.
 
     Example:
         >>> from contextlib import nullcontext
-        >>> from allusion_es.retrieval.memory import index_texts
+        >>> from allusion_es.local.memory import index_texts
         >>> def work(job, index):
-        ...     return iter([Found("{}", Finding("1", "vir"))])
+        ...     return iter([JobItem("{}", ReportFinding("1", "vir"))])
         >>> jobs, index = Jobs(), index_texts({"Ps.1.1": "Beatus vir"})
         >>> job = jobs.start("anna", "query", work, lambda: nullcontext(index))
         >>> while job.is_running:
@@ -173,7 +181,7 @@ class Jobs:
     """
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, SearchJob] = {}
         self._lock = threading.Lock()
         self.closed = False
 
@@ -182,14 +190,22 @@ class Jobs:
         client: str,
         kind: Literal["query", "scan"],
         work: Work,
-        lend: Lend,
+        acquire: Callable[[], AbstractContextManager[CandidateIndex]],
         text: StoredText | None = None,
-    ) -> Job:
+    ) -> SearchJob:
         """Start a search in a thread of its own.
 
+        Args:
+            client: Name of the client, which may run one search at a time.
+            kind: `query` or `scan`.
+            work: The search.
+            acquire: Gives the index for the time of the search.
+            text: The text that is scanned.
+
         Raises:
-            RefusedError: This client has one that goes on, or too many go on.
+            RefusedError: The client has a running search, or too many run.
         """
+        # Checked and entered under one lock: of two requests, only one may get the last place.
         with self._lock:
             self._forget()
             running = [job for job in self._jobs.values() if job.is_running]
@@ -201,13 +217,13 @@ class Jobs:
                 raise RefusedError(
                     429, f"{len(running)} searches go on already; try again when one is done"
                 )
-            job = Job(secrets.token_hex(8), client, kind, text)
+            job = SearchJob(secrets.token_hex(8), client, kind, text)
             self._jobs[job.id] = job
         # A daemon, so that a long search does not hold up the end of the server.
-        threading.Thread(target=_run, args=(job, work, lend), daemon=True).start()
+        threading.Thread(target=_run, args=(job, work, acquire), daemon=True).start()
         return job
 
-    def get(self, identifier: str) -> Job:
+    def get(self, identifier: str) -> SearchJob:
         """The job of an id.
 
         Raises:
@@ -218,36 +234,40 @@ class Jobs:
             job = self._jobs.get(identifier)
             if job is None:
                 raise RefusedError(404, "there is no such search any more; search again")
-            job.seen = time.monotonic()
+            job.last_used = time.monotonic()
             return job
 
     def close(self) -> None:
-        """Tell all to stop, since the server is about to end."""
+        """Stop all searches, since the server is about to end."""
         self.closed = True
         for job in list(self._jobs.values()):
             job.stop()
 
     def _forget(self) -> None:
-        """Forget what is old, and the oldest of what is too much; what goes on stays."""
+        """Forget finished jobs that are old, and the oldest if there are too many."""
         finished = sorted(
-            (job for job in self._jobs.values() if not job.is_running), key=lambda job: job.seen
+            (job for job in self._jobs.values() if not job.is_running),
+            key=lambda job: job.last_used,
         )
         old = time.monotonic() - KEPT_SECONDS
         characters = sum(job.characters for job in finished)
         for number, job in enumerate(finished):
             too_many = len(finished) - number > _KEPT or characters > _KEPT_CHARACTERS
-            if job.seen < old or too_many:
+            if job.last_used < old or too_many:
                 del self._jobs[job.id]
                 characters -= job.characters
 
 
-def _run(job: Job, work: Work, lend: Lend) -> None:
+def _run(
+    job: SearchJob, work: Work, acquire: Callable[[], AbstractContextManager[CandidateIndex]]
+) -> None:
+    """Run a search to its end, in its thread; an error is kept in the job."""
     try:
-        with lend() as index:
-            steps = work(job, index)
+        with acquire() as index:
+            items = work(job, index)
             job.status = "running"
-            for found in steps:
-                job.add(found)
+            for item in items:
+                job.add(item)
                 if job.stopping:
                     break
         if not job.stopping:

@@ -1,4 +1,4 @@
-"""Texts that were pasted or opened: kept in the server's own folder as long as they are needed."""
+"""Texts that people pasted or opened, kept in a folder of the server while they are in use."""
 
 import re
 import shutil
@@ -9,40 +9,45 @@ from pathlib import Path
 
 from allusion_es.core.errors import InputError, StorageError
 from allusion_es.core.files import writing
-from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
 
 LARGEST_TEXT = 16 * 2**20
 """Most bytes of a text; longer ones are for the command line."""
 
 _KEPT = 6
+"""Texts that are kept; a job keeps its own text besides."""
+
 _KEPT_BYTES = 3 * LARGEST_TEXT
+"""Bytes of all texts that are kept."""
+
 _LONGEST_NAME = 80
 _ODD = re.compile(r"[^\w .()-]")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class StoredText:
-    """A text that someone gave.
+    """A text that a client sent.
 
     Attributes:
-        id: What the server calls it.
-        source: The text; its file lies there as long as this object lives.
+        id: Its id in the API.
+        source: The text; its file is deleted when nothing refers to this object any more.
     """
 
     id: str
     source: SourceText
 
 
-class Texts:
+class TextStore:
     """Keeps the last few texts.
 
     Args:
-        folder: Where their files go; an empty folder of the server's own.
+        folder: An empty folder for their files, which nothing else uses.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     texts = Texts(Path(folder))
+        ...     texts = TextStore(Path(folder))
         ...     text = texts.add("a1", "../sermo.txt", b"Gustate et videte.")
         ...     texts.get("a1") is text, text.source.path.name, text.source.title
         (True, 'sermo.txt', 'sermo')
@@ -54,7 +59,7 @@ class Texts:
         self._lock = threading.Lock()
 
     def add(self, identifier: str, name: str, data: bytes) -> StoredText:
-        """Keep and read a text; the oldest ones are forgotten, if there are too many.
+        """Store and read a text; the oldest ones are forgotten if there are too many.
 
         Args:
             identifier: An id that no other text has.
@@ -62,8 +67,8 @@ class Texts:
             data: The file.
 
         Raises:
-            InputError: It cannot be read; the message gives the name, and not where it lies.
-            StorageError: It cannot be kept.
+            InputError: It cannot be read; the message names the file without its folder.
+            StorageError: It cannot be stored.
         """
         safe = safe_name(name)
         folder = self._folder / identifier

@@ -1,52 +1,63 @@
-"""The work of a search: answers to queries, and what is found in a text."""
+"""The work of a search: answering queries, or scanning a text.
+
+`query_work` and `scan_work` make the function that a job runs in its thread. Both turn what they
+find into `JobItem`s, one at a time, so that the client sees them as they are found.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import tee
 from typing import Protocol
 
 from allusion_es.corpora.findings import Finding, json_line
-from allusion_es.corpora.source import SourceText
-from allusion_es.reports.answer_lines import answer_json, answer_tsv
-from allusion_es.reports.answers import findings_of
-from allusion_es.reports.finding import ReportMeta
+from allusion_es.corpora.source_text import SourceText
+from allusion_es.reports.answers import answer_json, answer_tsv, findings_of
+from allusion_es.reports.report import ReportMeta
 from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
-from allusion_es.retrieval.choices import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import text_doubt
-from allusion_es.retrieval.pipeline import Answer, Retriever, index_analyser
-from allusion_es.scanning.blocks import cut
+from allusion_es.retrieval.options import FIELD_CHOICES, generators_of
+from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever, index_analyser
 from allusion_es.scanning.measured import unmeasured
-from allusion_es.scanning.options import ScanOptions
-from allusion_es.scanning.scanner import Scanner, seamless
-from allusion_es.serve.asked import QueryAsked, ScanAsked
-from allusion_es.serve.jobs import Found, Job, Work
+from allusion_es.scanning.model import ScanOptions
+from allusion_es.scanning.scanner import Scanner, cut, seamless
+from allusion_es.serve.jobs import JobItem, SearchJob, Work
+from allusion_es.serve.requests import QueryRequest, ScanRequest
 from allusion_es.serve.texts import StoredText
 
 
 class Scan(Protocol):
-    """Reads a text for allusions; the scanner of this package, or one that a test stands in."""
+    """A function that scans a text: `scan_text`, or one that a test puts in its place."""
 
     def __call__(
         self,
         source: SourceText,
         index: CandidateIndex,
-        asked: ScanAsked,
+        request: ScanRequest,
         stop: Callable[[], bool],
         progress: Callable[[float], None],
     ) -> Iterator[Finding]:
-        """What is found, in the order of the text; the options are checked before the first."""
+        """The findings in the order of the text; options are checked before the first.
+
+        Args:
+            source: The text.
+            index: The index.
+            request: The options.
+            stop: Asked between two blocks of text; ends the scan if it is True.
+            progress: Called with the part of the text that is done, from 0 to 1.
+        """
         ...
 
 
 def scan_text(
     source: SourceText,
     index: CandidateIndex,
-    asked: ScanAsked,
+    request: ScanRequest,
     stop: Callable[[], bool],
     progress: Callable[[float], None],
 ) -> Iterator[Finding]:
-    """The `Scan` of this package's scanner."""
-    scanner = Scanner(index, scan_options(asked))
+    """Scan a text with the scanner of `allusion-es scan`."""
+    scanner = Scanner(index, scan_options(request))
 
     def by_block() -> Iterator[list[Finding]]:
         for block, found in scanner.blocks(cut(source.text), stop):
@@ -56,95 +67,104 @@ def scan_text(
     return seamless(by_block())
 
 
-def scan_options(asked: ScanAsked) -> ScanOptions:
-    """The options of the scan that is asked for."""
-    return ScanOptions(threshold=asked.threshold, fast=asked.fast, within=asked.where.within)
+def scan_options(request: ScanRequest) -> ScanOptions:
+    """The scanner's options of a request."""
+    return ScanOptions(
+        threshold=request.threshold, fast=request.fast, search_filter=request.search_filter
+    )
 
 
-def query_work(asked: QueryAsked) -> Work:
-    """The work of answering queries."""
+def query_work(request: QueryRequest) -> Work:
+    """The work of answering a request's queries."""
 
-    def work(job: Job, index: CandidateIndex) -> Iterator[Found]:
-        reranker = None if asked.rerank == "none" else asked.rerank
+    def work(job: SearchJob, index: CandidateIndex) -> Iterator[JobItem]:
+        reranker = None if request.rerank == "none" else request.rerank
         retriever = Retriever(
             index,
-            generators=generators_of(asked.first_stage),
-            fields=FIELD_CHOICES[asked.field],
-            candidates=min(asked.candidates, index.max_candidates),
-            reranker=reranker,
-            top=asked.top,
-            within=asked.where.within,
-            explain=True,
-            settings=asked.settings,
-            grouped=asked.group,
+            QueryOptions(
+                generators=generators_of(request.first_stage),
+                fields=FIELD_CHOICES[request.field],
+                candidates=min(request.candidates, index.max_candidates),
+                reranker=reranker,
+                top=request.top,
+                search_filter=request.search_filter,
+                explain=True,
+                settings=request.settings,
+                grouped=request.group,
+            ),
         )
-        method = f"{asked.first_stage}.{asked.field}.{asked.rerank}"
+        method = f"{request.first_stage}.{request.field}.{request.rerank}"
         job.meta = ReportMeta(f"Allusions to {index.name}", f"Method {method}, index {index.name}")
-        return _answers(job, index, retriever, asked, method)
+        return _answers(job, index, retriever, request, method)
 
     return work
 
 
 def _answers(
-    job: Job, index: CandidateIndex, retriever: Retriever, asked: QueryAsked, method: str
-) -> Iterator[Found]:
-    last: list[Answer] = []
+    job: SearchJob,
+    index: CandidateIndex,
+    retriever: Retriever,
+    request: QueryRequest,
+    method: str,
+) -> Iterator[JobItem]:
+    # Two iterators over the same answers: one to report, one to print. Neither runs ahead.
+    answers, reported = tee(retriever.answers(request.queries))
+    findings = findings_of(reported, index, retriever.analyser, retriever.compared, method)
+    for number, (answer, finding) in enumerate(zip(answers, findings, strict=True), start=1):
+        if answer.failure is not None:
+            # Of several queries, the others are still answered.
+            if len(request.queries) == 1:
+                raise answer.failure
+            job.left_out.append((finding.id, str(answer.failure)))
+        notes = _query_notes(answer, job.meta.notes)
+        job.meta = replace(job.meta, notes=(*retriever.notes, *notes))
+        job.progress = number / len(request.queries)
+        shown = answer if request.explain else _without_reasons(answer)
+        yield JobItem(answer_json(shown), finding, tuple(answer_tsv(shown)))
 
-    def remembered() -> Iterator[Answer]:
-        for answer in retriever.answers(asked.queries):
-            last[:] = [answer]
-            yield answer
 
-    shown = findings_of(remembered(), index, retriever.analyser, retriever.compared, method)
-    for number, finding in enumerate(shown, start=1):
-        failure = last[0].failure
-        if failure is not None:
-            if len(asked.queries) == 1:
-                raise failure
-            job.left_out.append((finding.id, str(failure)))
-        job.meta = replace(job.meta, notes=(*retriever.notes, *_told(last[0], job.meta.notes)))
-        job.progress = number / len(asked.queries)
-        answer = last[0] if asked.explain else _without_reasons(last[0])
-        yield Found(answer_json(answer), finding, tuple(answer_tsv(answer)))
+def _query_notes(answer: Answer, known: tuple[str, ...]) -> list[str]:
+    """The notes of all queries so far: unanswered, hardly Latin, too long to be searched whole.
 
-
-def _told(answer: Answer, known: tuple[str, ...]) -> list[str]:
-    """What to say of each query: unanswered, hardly Latin, or too long to be searched whole."""
-    told = [note for note in known if note.startswith("Query ")]
+    Args:
+        answer: The latest answer.
+        known: The job's notes before it; those that are not of a query are made anew.
+    """
+    notes = [note for note in known if note.startswith("Query ")]
     query = f"Query {answer.query.query.query_id}"
     if answer.failure is not None:
-        told.append(f"{query} was not answered: {answer.failure}")
+        notes.append(f"{query} was not answered: {answer.failure}")
     if answer.doubt:
-        told.append(f"{query}: {answer.doubt}")
+        notes.append(f"{query}: {answer.doubt}")
     if answer.cut:
-        told.append(
+        notes.append(
             f"{query}: {answer.cut} of its most frequent words were not searched for; a shorter "
             "text finds more."
         )
-    return told
+    return notes
 
 
 def _without_reasons(answer: Answer) -> Answer:
     return replace(answer, hits=tuple(replace(hit, contributions=()) for hit in answer.hits))
 
 
-def scan_work(asked: ScanAsked, text: StoredText, scan: Scan) -> Work:
-    """The work of reading a text."""
+def scan_work(request: ScanRequest, text: StoredText, scan: Scan) -> Work:
+    """The work of scanning a stored text."""
     source = text.source
 
-    def work(job: Job, index: CandidateIndex) -> Iterator[Found]:
-        method = "Scan, fast" if asked.fast else "Scan"
-        if asked.threshold is not None:
-            method = f"{method}, probability from {asked.threshold:g}"
+    def work(job: SearchJob, index: CandidateIndex) -> Iterator[JobItem]:
+        method = "Scan, fast" if request.fast else "Scan"
+        if request.threshold is not None:
+            method = f"{method}, probability from {request.threshold:g}"
         doubt = text_doubt(source.text, index, index_analyser(index))
-        note = calibration_note(unmeasured(index, scan_options(asked)))
+        note = calibration_note(unmeasured(index, scan_options(request)))
         notes = [f"The text: {doubt}"] if doubt else []
         job.meta = scan_meta(source, index.name, method, [*notes, *([note] if note else [])])
 
         def progress(share: float) -> None:
             job.progress = max(job.progress, min(1.0, share))
 
-        found = scan(source, index, asked, lambda: job.stopping, progress)
+        found = scan(source, index, request, lambda: job.stopping, progress)
         return _scanned(source, index, found, progress)
 
     return work
@@ -155,15 +175,9 @@ def _scanned(
     index: CandidateIndex,
     findings: Iterator[Finding],
     progress: Callable[[float], None],
-) -> Iterator[Found]:
-    last: list[Finding] = []
-
-    def remembered() -> Iterator[Finding]:
-        for finding in findings:
-            last[:] = [finding]
-            yield finding
-
-    for shown in scanned_findings(source, remembered(), index, index_analyser(index)):
-        finding = last[0]
+) -> Iterator[JobItem]:
+    findings, reported = tee(findings)
+    shown = scanned_findings(source, reported, index, index_analyser(index))
+    for finding, report_finding in zip(findings, shown, strict=True):
         progress(finding.end / len(source.text))
-        yield Found(json_line(source, finding), shown, finding=finding)
+        yield JobItem(json_line(source, finding), report_finding, finding=finding)

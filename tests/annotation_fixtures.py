@@ -4,7 +4,7 @@ import pytest
 from annotation_server import INDEX
 
 from allusion_es.corpora.passage import Passage
-from allusion_es.retrieval.library import BuildOptions, Library
+from allusion_es.local.library import BuildOptions, Library
 
 
 @pytest.fixture(scope="session")

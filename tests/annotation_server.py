@@ -3,16 +3,16 @@
 import http.client
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
+
+from processes import end, program, start
 
 INDEX = "little"
 """Name of an index that the `little_index` fixture builds."""
@@ -55,7 +55,7 @@ class Reply:
 
 
 class AnnotationServer:
-    """One process of `allusion-es annotate`.
+    """One process of `allusion-es annotate`; as a context, it ends there at the latest.
 
     Args:
         links: The links to annotate.
@@ -65,25 +65,29 @@ class AnnotationServer:
     """
 
     def __init__(self, links: Path, annotators: Sequence[str], store: Path, port: int = 0) -> None:
-        command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
-        assert command, "allusion-es is not installed beside this Python"
         arguments = ["annotate", str(links), "--store", str(store), "--port", str(port)]
         for name in annotators:
             arguments += ["--annotator", name]
         self.log = store.with_suffix(f".{os.urandom(4).hex()}.log")
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [command, *arguments, "--name", INDEX], stdout=subprocess.PIPE, stderr=log
+            self.process = start(
+                [program(), *arguments, "--name", INDEX], stdout=subprocess.PIPE, stderr=log
             )
         assert self.process.stdout is not None
         self.urls: dict[str, str] = {}
         for _ in annotators:
             name, _, url = self.process.stdout.readline().decode().rstrip("\n").partition("\t")
             if not url:
-                self.kill()
+                end(self.process)
                 raise AssertionError(self.log.read_text())
             self.urls[name] = url
         self.port = urlsplit(url).port or 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        end(self.process)
 
     def path(self, name: str, rest: str = "") -> str:
         """The path of an annotator's URL."""
@@ -103,11 +107,7 @@ class AnnotationServer:
     def _wait(self) -> None:
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(20)
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait(20)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        end(self.process)
 
     def ask(
         self,

@@ -6,10 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 REQUIRED = os.environ.get("ALLUSION_REQUIRE_BROWSER") == "1"
 """Whether a test that needs a browser fails, instead of being skipped, where none is there."""
@@ -30,7 +32,7 @@ _ARGUMENTS = (
 class Browser:
     """One browser with a profile of its own."""
 
-    def __init__(self, driver: Chrome) -> None:
+    def __init__(self, driver: "Chrome") -> None:
         self.driver = driver
         self._requests: list[str] = []
 
@@ -71,6 +73,9 @@ def open_browser(chromium: tuple[str, str]) -> Iterator[OpenBrowser]:
 
     More arguments of Chromium may be given.
     """
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
     binary, driver = chromium
     opened: list[Chrome] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -85,9 +90,11 @@ def open_browser(chromium: tuple[str, str]) -> Iterator[OpenBrowser]:
             opened.append(Chrome(options=options, service=Service(driver)))
             return Browser(opened[-1])
 
-        yield open_
-        for each in opened:
-            each.quit()
+        try:
+            yield open_
+        finally:
+            for each in opened:
+                each.quit()
 
 
 @pytest.fixture(scope="session")

@@ -1,18 +1,34 @@
-"""A real Elasticsearch of each major for the tests; see `elasticsearch_server`."""
+"""A real Elasticsearch of each major for the tests."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from elasticsearch_server import VERSIONS, CannotRunError, Cluster, running_cluster
+from elasticsearch_server import VERSIONS, CannotRunError, Cluster, installed, running_cluster
 
+from allusion_es.es.catalogue import delete_concrete, find_current, terms_of
 from allusion_es.es.connection import Server
 
 REQUIRED = os.environ.get("ALLUSION_REQUIRE_ES") == "1"
 """Whether a test that needs a server fails, instead of being skipped, where none can run."""
 
 StartServer = Callable[[int], str]
+
+
+def _missing(why: CannotRunError) -> None:
+    if REQUIRED:
+        pytest.fail(f"ALLUSION_REQUIRE_ES=1, but {why}")
+    pytest.skip(str(why))
+
+
+@pytest.fixture(scope="session")
+def servers_run() -> None:
+    """Skips tests that start servers themselves, unless this machine can run one."""
+    try:
+        installed(min(VERSIONS))
+    except CannotRunError as reason:
+        _missing(reason)
 
 
 @pytest.fixture(scope="session")
@@ -26,9 +42,7 @@ def start_server(request: pytest.FixtureRequest) -> Iterator[StartServer]:
                 try:
                     clusters[major] = stack.enter_context(running_cluster(major, 1))
                 except CannotRunError as reason:
-                    if REQUIRED:
-                        pytest.fail(f"ALLUSION_REQUIRE_ES=1, but {reason}")
-                    pytest.skip(str(reason))
+                    _missing(reason)
             return clusters[major].urls[0]
 
         yield start
@@ -65,3 +79,13 @@ def delete_all(server: Server) -> None:
     """Delete every index."""
     for name in server.request("GET", "/_all/_settings"):
         server.request("DELETE", f"/{name}")
+
+
+def delete_index(server: Server, name: str) -> None:
+    """Delete the index `name` and its term statistics.
+
+    Raises:
+        IndexMissingError: There is none; the message lists those that there are.
+    """
+    concrete = find_current(server, name).concrete
+    delete_concrete(server, [concrete, terms_of(concrete)])

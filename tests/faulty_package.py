@@ -5,8 +5,8 @@ from pathlib import Path
 MODULE = '''
 import numpy as np
 
-from allusion_es.core.errors import PluginError, UsageError, VectorError
-from allusion_es.retrieval.generators import Bm25
+from allusion_es.core.errors import InputError, PluginError, UsageError, VectorError
+from allusion_es.retrieval.generators import Bm25Search
 from allusion_es.retrieval.types import Contribution
 
 
@@ -46,6 +46,14 @@ class Faulty:
             return None
         if "text" in words:
             return ["a"] * size
+        if "exit" in words:
+            raise SystemExit(3)
+        if "panic" in words:
+            raise BaseException("in another language")
+        if "input" in words:
+            raise InputError("this query has no verb")
+        if "complex" in words:
+            return scores * 1j
         if "memory" in words:
             raise MemoryError("too much")
         if "option" in words:
@@ -72,7 +80,7 @@ class Unstartable:
         raise OSError("no licence")
 
 
-class FaultyStage(Bm25):
+class FaultyStage(Bm25Search):
     """BM25, unless a query of the batch has a word that makes it fail."""
 
     def rank(self, queries, index, field, size, within):
@@ -90,7 +98,7 @@ class FaultyStage(Bm25):
 
 RERANKING = (
     "raise", "index", "plugin", "vector", "nan", "infinite", "huge", "shape", "few", "none",
-    "text", "memory",
+    "text", "memory", "exit", "panic", "input", "complex",
 )  # fmt: skip
 """Words for which the reranker has no scores."""
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.language.word_parts import Word
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.citations.word_parts import Word
 from allusion_es.learning.links import KnownLink, LearningCollection
 from allusion_es.retrieval.types import Query
 

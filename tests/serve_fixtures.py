@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 import uvicorn
+from starlette.types import ASGIApp
 
 from allusion_es.core.errors import IndexMissingError
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.source import SourceText
+from allusion_es.corpora.source_text import SourceText
+from allusion_es.local.library import BuildOptions, Library
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.library import BuildOptions, Library
-from allusion_es.serve.app import Served, application
-from allusion_es.serve.asked import ScanAsked
-from allusion_es.serve.indexes import IndexRow
+from allusion_es.serve.app import application
+from allusion_es.serve.index_pool import IndexRow
+from allusion_es.serve.requests import ScanRequest
 from allusion_es.web.server import listen
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -49,13 +50,13 @@ BREAK = "frange"
 def stand_in(
     source: SourceText,
     index: CandidateIndex,
-    asked: ScanAsked,
+    request: ScanRequest,
     stop: Callable[[], bool],
     progress: Callable[[float], None],
 ) -> Iterator[Finding]:
     """Finds what it knows, in the order of the text."""
     text = source.text.lower()
-    least = asked.threshold or 0.0
+    least = request.threshold or 0.0
     places = [(text.find(words, at), words) for at in range(len(text)) for words in KNOWN]
     known = sorted({(at, words) for at, words in places if at >= 0})
     for at, words in [*known, *((text.find(word), word) for word in (WAIT, BREAK) if word in text)]:
@@ -117,16 +118,17 @@ class Place:
 class Serving:
     """The server, and requests to it."""
 
-    served: Served
+    app: ASGIApp
     port: int = 0
     server: uvicorn.Server | None = None
+    folder: Path = field(default_factory=Path)
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def start(self) -> None:
         listener = listen("127.0.0.1", 0)
         self.port = listener.getsockname()[1]
         config = uvicorn.Config(
-            application(self.served), http="h11", ws="none", lifespan="off", loop="asyncio",
+            self.app, http="h11", ws="none", lifespan="off", loop="asyncio",
             log_level="critical", timeout_graceful_shutdown=1,
         )  # fmt: skip
         self.server = uvicorn.Server(config)
@@ -196,7 +198,7 @@ class Serving:
 @pytest.fixture(scope="module")
 def psalm_index(library: Library) -> str:
     """Name of an index of a few verses."""
-    from allusion_es.corpora.plain import verse_passage
+    from allusion_es.corpora.passage_files import verse_passage
 
     passages: list[Passage] = [
         verse_passage(name, text, "Vulgata", order)
@@ -212,7 +214,8 @@ def serving(
 ) -> Iterator[Serving]:
     """The server, with a stand-in for the scanner."""
     folder: Path = tmp_path_factory.mktemp("texts")
-    running = Serving(Served(Place(library), psalm_index, folder, stand_in, TOKEN))
+    app = application(Place(library), psalm_index, folder, TOKEN, scan=stand_in)
+    running = Serving(app, folder=folder)
     running.start()
     yield running
     running.end()

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allusion_es.annotation.agreement import DIFFERING, Agreement, measure_agreement
-from allusion_es.annotation.overlap import longest_common_substring, overlap
+from allusion_es.annotation.agreement.measures import DIFFERING, Agreement, measure_agreement
+from allusion_es.annotation.agreement.overlap import longest_common_substring, overlap
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.errors import InputError
 

@@ -112,7 +112,7 @@ def test_the_tools_own_store(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     from allusion_es.annotation.marks import Mark
     from allusion_es.annotation.store import Store
     from allusion_es.annotation.tasks import instance_of
-    from allusion_es.evaluation.gold import GoldLink
+    from allusion_es.evaluation.gold.link import GoldLink
     from allusion_es.retrieval.types import Query
 
     text = "Supereminet omni scientiae dilectio illa"
@@ -141,7 +141,10 @@ def test_a_store_that_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("text", "message"),
     [
         ("instance\tannotator\tstart\tend\n", "0 annotations, 0 of them with a span"),
-        ("instance\tannotator\tstart\tend\ni\ta\t0\tx\n", "spans.tsv:2: field 'end' is 'x'"),
+        (
+            "instance\tannotator\tstart\tend\ni\ta\t0\tx\n",
+            "spans.tsv:2: field 'end' must be a whole number, not 'x'",
+        ),
         ("instance\tannotator\tstart\tend\ni\ta\t0\t2\ni\ta\t0\t1\n", "spans.tsv:3: instance 'i'"),
     ],
 )

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from annotation_server import ANCHOR, WORDS, AnnotationServer, links
 from browser_fixtures import Browser, OpenBrowser
-from conftest import Run
+from processes import Run
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -113,11 +113,10 @@ def folder(tmp_path: Path, little_index: str) -> Path:
 
 @pytest.fixture
 def server(folder: Path) -> Iterator[AnnotationServer]:
-    running = AnnotationServer(
-        links(folder / "links.jsonl"), ["anna", "berta", "carla"], folder / "spans.sqlite"
-    )
-    yield running
-    running.stop()
+    names = ["anna", "berta", "carla"]
+    with AnnotationServer(links(folder / "links.jsonl"), names, folder / "spans.sqlite") as running:
+        yield running
+        running.stop()
 
 
 @pytest.fixture
@@ -143,10 +142,10 @@ def owners(tmp_path_factory: pytest.TempPathFactory, little_index: str) -> Itera
     """A server with an annotator for each test."""
     folder = tmp_path_factory.mktemp("page")
     names = [f"anna {number}" for number in range(16)]
-    running = AnnotationServer(links(folder / "links.jsonl"), names, folder / "spans.sqlite")
-    store = Store(folder / "spans.sqlite")
-    yield (Own(running, store, name) for name in names)
-    running.stop()
+    with AnnotationServer(links(folder / "links.jsonl"), names, folder / "spans.sqlite") as running:
+        store = Store(folder / "spans.sqlite")
+        yield (Own(running, store, name) for name in names)
+        running.stop()
 
 
 @pytest.fixture
@@ -230,10 +229,8 @@ def test_three_annotators_through_reloads_and_a_kill(
     anna.wait_text("status", KEPT.format("1 change"))
     assert berta.text("count") == "6 of 10 done"
 
-    again = AnnotationServer(
-        folder / "links.jsonl", list(choices), folder / "spans.sqlite", server.port
-    )
-    try:
+    work, names = folder / "links.jsonl", list(choices)
+    with AnnotationServer(work, names, folder / "spans.sqlite", server.port) as again:
         assert again.urls == server.urls
         for page in (anna, berta):
             page.wait_text("status", "Saved.")
@@ -250,7 +247,6 @@ def test_three_annotators_through_reloads_and_a_kill(
             # What Chromium says of the server that was away, and nothing else.
             errors = page.browser.console_errors()
             assert all("net::ERR" in error and "/api/save" in error for error in errors)
-    finally:
         again.stop()
 
     expected = [
@@ -394,8 +390,7 @@ def test_text_never_becomes_markup(browser: Browser, folder: Path, little_index:
     work = links(
         folder / "evil.jsonl", 2, before=f"unus {evil}", title=evil, translation=evil, type=evil
     )
-    server = AnnotationServer(work, ["anna"], folder / "evil.sqlite")
-    try:
+    with AnnotationServer(work, ["anna"], folder / "evil.sqlite") as server:
         page = Page(browser, server.urls["anna"])
         assert evil in page.text("passage")
         assert page.text("source") == evil
@@ -419,7 +414,6 @@ def test_text_never_becomes_markup(browser: Browser, folder: Path, little_index:
         assert [change.after.comment for change in Store(folder / "evil.sqlite").history()] == [
             comment
         ]
-    finally:
         server.stop()
 
 
@@ -433,8 +427,7 @@ def test_changes_outlive_the_page_when_the_server_is_away(
     page.wait_text("status", KEPT.format("1 change"))
     page.driver.get("about:blank")
     assert store.history() == []
-    again = AnnotationServer(folder / "links.jsonl", ["anna"], store.path, server.port)
-    try:
+    with AnnotationServer(folder / "links.jsonl", ["anna"], store.path, server.port) as again:
         page.open()
         page.wait_text("status", "Saved.")
         assert page.text("count") == "1 of 10 done"
@@ -443,7 +436,6 @@ def test_changes_outlive_the_page_when_the_server_is_away(
         assert page.text("count") == "1 of 10 done"
         assert store.marks() == [("b-0", "anna", Mark(2, 7))]
         assert len(store.history()) == 1
-    finally:
         again.stop()
 
 

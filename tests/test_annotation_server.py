@@ -9,15 +9,17 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 from annotation_server import INDEX, WORDS, AnnotationServer, Reply, links
-from conftest import Run
+from processes import Run
 
 from allusion_es.annotation.marks import Mark
 from allusion_es.annotation.store import Store
+
+pytestmark = pytest.mark.process
 
 MEBIBYTE = 2**20
 
@@ -29,11 +31,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(place: Path, little_index: str) -> Iterator[AnnotationServer]:
-    running = AnnotationServer(
-        links(place / "links.jsonl"), ["anna", "berta"], place / "spans.sqlite"
-    )
-    yield running
-    assert running.stop() == 0
+    work = links(place / "links.jsonl")
+    with AnnotationServer(work, ["anna", "berta"], place / "spans.sqlite") as running:
+        yield running
+        assert running.stop() == 0
     log = running.log.read_text()
     assert "all that was acknowledged is in" in log
     assert "Traceback" not in log
@@ -158,11 +159,11 @@ def test_the_page_itself_may_ask_under_any_address(server: AnnotationServer) -> 
         ((9, 2), 422, "does not lie in the text"),
         ((None, 6), 422, "both start and end"),
         ((None, None), 422, "mark a span, or doubt, or skip"),
-        ((True, 6), 400, "field 'start' cannot be True"),
-        ((5.0, 6), 400, "field 'start' cannot be 5.0"),
-        (("5", 6), 400, "field 'start' cannot be '5'"),
-        ((float("nan"), 6), 400, "field 'start' cannot be nan"),
-        (([5], 6), 400, "field 'start' cannot be [5]"),
+        ((True, 6), 400, "field 'start' must be a whole number or null, not True"),
+        ((5.0, 6), 400, "field 'start' must be a whole number or null, not 5.0"),
+        (("5", 6), 400, "field 'start' must be a whole number or null, not '5'"),
+        ((float("nan"), 6), 400, "field 'start' must be a whole number or null, not nan"),
+        (([5], 6), 400, "field 'start' must be a whole number or null, not [5]"),
     ],
 )
 def test_spans_that_cannot_be_are_refused(
@@ -257,8 +258,8 @@ def test_an_older_state_does_not_overwrite_a_newer_one(
 def test_two_servers_and_many_annotators_at_once(place: Path, little_index: str) -> None:
     path, names = place / "crowd.sqlite", ["anna", "berta", "carla", "dora"]
     work = links(place / "crowd.jsonl", 12)
-    servers = [AnnotationServer(work, names, path) for _ in range(2)]
-    try:
+    with ExitStack() as stack:
+        servers = [stack.enter_context(AnnotationServer(work, names, path)) for _ in range(2)]
         assert servers[0].port != servers[1].port
         assert [each.path("anna") for each in servers] == [servers[0].path("anna")] * 2
 
@@ -271,7 +272,6 @@ def test_two_servers_and_many_annotators_at_once(place: Path, little_index: str)
 
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(annotate, range(4))) == [[200] * 12] * 4
-    finally:
         for each in servers:
             each.stop()
     found = Store(path).marks()
@@ -299,7 +299,7 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(
                 if min(acknowledged.values()) >= 10:
                     enough.set()
 
-    with ThreadPoolExecutor(3) as pool:
+    with running, ThreadPoolExecutor(3) as pool:
         saving = [pool.submit(annotate, name) for name in names]
         assert enough.wait(60)
         running.kill()
@@ -377,10 +377,10 @@ def test_a_port_in_use_is_told_of(
     assert f"port {server.port} on 127.0.0.1 cannot be used" in done.stderr.splitlines()[-1]
 
 
-def test_a_missing_extra_is_told_of(run: Run, tmp_path: Path) -> None:
+def test_a_missing_extra_is_told_of(run_process: Run, tmp_path: Path) -> None:
     (tmp_path / "uvicorn.py").write_text('raise ModuleNotFoundError("no", name="uvicorn")\n')
     work = str(links(tmp_path / "links.jsonl", 2))
-    code, message = _told(run, work, "-a", "anna", PYTHONPATH=str(tmp_path))
+    code, message = _told(run_process, work, "-a", "anna", PYTHONPATH=str(tmp_path))
     assert code == 2
     assert message == (
         "the page needs uvicorn; install it with: pip install 'allusion-es[serve]'\n"
@@ -390,14 +390,14 @@ def test_a_missing_extra_is_told_of(run: Run, tmp_path: Path) -> None:
 def test_the_url_stays_the_same_and_is_not_in_the_store(place: Path, little_index: str) -> None:
     path = place / "again.sqlite"
     work = links(place / "again.jsonl", 2)
-    first = AnnotationServer(work, ["anna"], path)
-    first.kill()
-    second = AnnotationServer(work, ["anna"], path, first.port)
-    assert second.urls == first.urls
-    second.stop()
-    other = AnnotationServer(work, ["anna"], place / "other.sqlite", first.port)
-    assert other.urls != first.urls
-    other.stop()
+    with AnnotationServer(work, ["anna"], path) as first:
+        first.kill()
+    with AnnotationServer(work, ["anna"], path, first.port) as second:
+        assert second.urls == first.urls
+        second.stop()
+    with AnnotationServer(work, ["anna"], place / "other.sqlite", first.port) as other:
+        assert other.urls != first.urls
+        other.stop()
     token = first.path("anna").strip("/").encode()
     assert len(token) == 32
     assert all(token not in file.read_bytes() for file in place.glob("again.sqlite*"))
@@ -410,8 +410,12 @@ def test_the_secret_is_the_users_own(server: AnnotationServer, data_folder: Path
 
 
 def test_stopping_is_no_error(place: Path, little_index: str) -> None:
-    running = AnnotationServer(links(place / "stop.jsonl", 2), ["anna"], place / "stop.sqlite")
-    with socket.create_connection(("127.0.0.1", running.port)):
+    with (
+        AnnotationServer(
+            links(place / "stop.jsonl", 2), ["anna"], place / "stop.sqlite"
+        ) as running,
+        socket.create_connection(("127.0.0.1", running.port)),
+    ):
         assert running.stop() == 0
 
 

@@ -21,11 +21,10 @@ from allusion_es.annotation.marks import (
     Saved,
 )
 from allusion_es.annotation.spans import SpanAnnotation
-from allusion_es.annotation.store import Store, spans
-from allusion_es.annotation.store_file import is_store
+from allusion_es.annotation.store import Store, is_store, spans
 from allusion_es.annotation.tasks import instance_of
 from allusion_es.core.errors import InputError, StorageError
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.retrieval.types import Query
 
 
@@ -110,7 +109,7 @@ def test_unknown_instances_and_keys_are_refused(tmp_path: Path) -> None:
     store = new_store(tmp_path)
     with pytest.raises(MarkRefusedError, match="no instance 'b-9'"):
         store.save("b-9", "anna", Mark(5, 6), "k1")
-    for key in ("", "k" * 65):
+    for key in ("", "k" * 65, "\ud800"):
         with pytest.raises(MarkRefusedError, match="1 to 64"):
             store.save("b-0", "anna", Mark(5, 6), key)
     assert store.history() == []

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from annotation_server import INDEX, links
-from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import Run
 
 from allusion_es.annotation.export import agreed_span, annotation_rows, export_links
 from allusion_es.annotation.marks import Mark
@@ -16,9 +16,9 @@ from allusion_es.annotation.split import check_annotator, split
 from allusion_es.annotation.store import Store
 from allusion_es.annotation.tasks import annotated_link, instance_of
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.language.tokenise import printed_words
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.latin.tokenise import printed_words
 from allusion_es.retrieval.types import Query
 
 PAPER = GoldLink(

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from learning_fixtures import code_links, collection
 
 from allusion_es.core.plugins import plugins
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_file import save_citation_vectors
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.translations import Translations, save_translations
-from allusion_es.language.word_parts import grams
-from allusion_es.learning.train import Training, train
-from allusion_es.rerankers._features import FeatureMaker
-from allusion_es.rerankers._spelling import Spelling
+from allusion_es.language.citations.translations import Translations, save_translations
+from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
+from allusion_es.language.citations.word_parts import grams
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
+from allusion_es.rerankers._shared.features import FeatureMaker
+from allusion_es.rerankers._shared.spelling import Spelling
 from allusion_es.rerankers.translation import TranslationLikelihood
 from allusion_es.rerankers.trial import (
     TrialCollection,
@@ -27,9 +28,7 @@ from allusion_es.rerankers.trial import (
 )
 from allusion_es.retrieval import generators
 from allusion_es.retrieval.analysed import analyse_query
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.reranking import (
     GROUP,
     UNDEFINED,
@@ -37,7 +36,7 @@ from allusion_es.retrieval.reranking import (
     Collection,
     load_reranker,
 )
-from allusion_es.retrieval.types import Query, Within
+from allusion_es.retrieval.types import Query, SearchFilter
 from allusion_es.scanning.features import NAMES
 from allusion_es.scanning.model import MODELS, calibration
 from allusion_es.scanning.reading import read
@@ -77,7 +76,7 @@ PASSAGES = {
 def _index(tmp_path_factory: pytest.TempPathFactory) -> None:
     """An index with everything that rerankers may ask for, for tests with made-up examples."""
     path = tmp_path_factory.mktemp("model") / "little.citations"
-    trained = train(code_links(40), collection(), None, Training(dimension=8, batch=16))
+    trained = train(code_links(40), collection(), None, CitationTraining(dimension=8, batch=16))
     save_citation_vectors(path, trained, Analyser().settings, {"links": 40})
     table = {"rex": {"h": 0.5, "rex": 0.5}, "h": {"rex": 1.0}}
     save_translations(path.with_suffix(".translations"), table, Analyser().settings, {})
@@ -173,7 +172,7 @@ def test_rerankers_with_citation_vectors_too(
     assert all(query.words("token")), "no token is empty"
     assert all(query.words("lemma")), "no lemma is empty"
     known = Collection(index)
-    ranking = generators.AllPassages().rank([query], index, "lemma", 10, Within())[0]
+    ranking = generators.AllPassages().rank([query], index, "lemma", 10, SearchFilter())[0]
     names = ["learned", *(CITING if has_vectors else ())]
     for field in ("token", "lemma"):
         candidates = Candidates(ranking, field, index.texts(field, ranking.ids))
@@ -196,7 +195,7 @@ def test_rerankers_with_citation_vectors_too(
 def test_every_first_stage_answers_any_words(name: str, text: str, before: str) -> None:
     index = INDEX[True]
     query = analyse_query(Query(text, before=before), Analyser())
-    found = generators.load_generator(name).rank([query, query], index, "lemma", 10, Within())
+    found = generators.load_generator(name).rank([query, query], index, "lemma", 10, SearchFilter())
     assert [each.ids for each in found] == [found[0].ids] * 2
     assert np.isfinite(found[0].scores).all()
 
@@ -211,8 +210,8 @@ def test_every_feature_of_a_scan_is_finite(words: list[str], data: st.DataObject
     analysis = Analyser().analyse(" ".join(words))
     if not analysis.tokens:
         return
-    reading = read(index, analysis, Within(), citations, fast=fast)
-    assert reading.features.shape == (len(reading.found.segments), len(NAMES))
+    reading = read(index, analysis, SearchFilter(), citations, fast=fast)
+    assert reading.features.shape == (len(reading.segments), len(NAMES))
     assert np.isfinite(reading.features).all()
     assert np.isfinite(reading.weights).all()
     for model in MODELS:
@@ -222,7 +221,9 @@ def test_every_feature_of_a_scan_is_finite(words: list[str], data: st.DataObject
 @pytest.mark.parametrize("reranker", [None, "learned", "soft-cosine", "wmd", "lsi"])
 @pytest.mark.parametrize("text", ["h", "h.", "H h 3", "β", "†", "12", "\u0301", "gustate h rex"])
 def test_odd_queries_are_answered(reranker: str | None, text: str) -> None:
-    retriever = Retriever(INDEX[True], generators=("fused",), reranker=reranker, explain=True)
+    retriever = Retriever(
+        INDEX[True], QueryOptions(generators=("fused",), reranker=reranker, explain=True)
+    )
     for hit in retriever.answer(text).hits:
         if reranker is None:  # BM25 stands for all of a fused first stage, where it has a part
             parts = [part.contribution for part in hit.contributions or ()]
@@ -278,7 +279,9 @@ def test_lsi_of_many_texts_in_which_no_word_has_weight() -> None:
 
 def test_the_abbreviation_of_the_issue(vulgate_index: LocalIndex, tmp_path: Path) -> None:
     """`h` made every score of its query NaN."""
-    retriever = Retriever(vulgate_index, generators=("fused",), reranker="learned", top=1)
+    retriever = Retriever(
+        vulgate_index, QueryOptions(generators=("fused",), reranker="learned", top=1)
+    )
     for text in ("gustate et videte h quoniam suavis", "gustate et videte h. quoniam suavis"):
         (hit,) = retriever.answer(text).hits
         assert hit.id == "Ps.33.9"

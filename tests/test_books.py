@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import VerseError
-from allusion_es.corpora.books import BOOKS, Book, book_by_osis, find_book
+from allusion_es.corpora.bible.books import BOOKS, Book, book_by_osis, find_book
 
 NAMES = [(name, book) for book in BOOKS for name in (book.osis, book.abbreviation, *book.names)]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import Run
 
 from allusion_es.core.errors import (
     IndexMissingError,
@@ -17,18 +17,19 @@ from allusion_es.core.errors import (
     ServerRefusedError,
     UsageError,
 )
-from allusion_es.es import bulk, candidates, switching
-from allusion_es.es.candidate_documents import (
-    MAX_ID_BYTES,
+from allusion_es.es import alias_swap, bulk
+from allusion_es.es.catalogue import list_indexes
+from allusion_es.es.connection import Server
+from allusion_es.es.documents import MAX_ID_BYTES
+from allusion_es.es.kibana import pushed_runs
+from allusion_es.es.kibana.candidate import (
     Candidate,
-    Place,
     StageNames,
+    StageRank,
     describe_candidate,
     document_id,
 )
-from allusion_es.es.candidates import ALIAS, delete_run, list_runs, push_candidates
-from allusion_es.es.catalogue import list_indices
-from allusion_es.es.connection import Server
+from allusion_es.es.kibana.pushed_runs import ALIAS, delete_run, list_runs, push_candidates
 from allusion_es.retrieval.types import Contribution
 
 STAGES = StageNames(("bm25",), ("soft-cosine", "fuse:bm25+wmd"))
@@ -44,10 +45,10 @@ FOUND = Candidate(
     testament="ot",
     order=14000,
     text="Gustate et videte quoniam suavis est Dominus",
-    first=Place(3, 12.5),
-    final=Place(1, 0.75),
-    first_stages={"bm25": Place(3, 12.5)},
-    rerankers={"soft-cosine": Place(1, 0.75), "fuse:bm25+wmd": Place(2, None)},
+    first=StageRank(3, 12.5),
+    final=StageRank(1, 0.75),
+    first_stages={"bm25": StageRank(3, 12.5)},
+    rerankers={"soft-cosine": StageRank(1, 0.75), "fuse:bm25+wmd": StageRank(2, None)},
     contributions=(Contribution("gusto", "gusto", 0.5),),
     other_contributions=0.25,
 )
@@ -61,7 +62,7 @@ def documents(server: Server) -> dict[str, dict[str, Any]]:
 
 
 def several(number: int, query_id: str = "q") -> list[Candidate]:
-    return [Candidate(query_id, f"v.{n}", final=Place(n, -n)) for n in range(1, number + 1)]
+    return [Candidate(query_id, f"v.{n}", final=StageRank(n, -n)) for n in range(1, number + 1)]
 
 
 def test_what_stands_in_the_documents(server: Server) -> None:
@@ -166,7 +167,7 @@ def test_the_count_is_verified(server: Server, monkeypatch: pytest.MonkeyPatch) 
         sent(server, index, held[1:])
         return len(held)
 
-    monkeypatch.setattr(candidates, "index_documents", one_too_few)
+    monkeypatch.setattr(pushed_runs, "index_documents", one_too_few)
     with pytest.raises(ServerRefusedError, match="holds 3 of 4 candidates; they were discarded"):
         push_candidates(server, "r", several(4), StageNames())
     assert len(documents(server)) == 2
@@ -179,7 +180,7 @@ def test_the_count_is_verified(server: Server, monkeypatch: pytest.MonkeyPatch) 
         ([*several(2), *several(1)], "query 'q' has passage 'v.1' twice"),
         ([*several(1), *several(1, "p"), *several(1)], "query 'q' is there twice"),
         ([Candidate("\ud800", "v")], "cannot be written in UTF-8"),
-        ([Candidate("q", "v", final=Place(1, float("nan")))], "not a finite number"),
+        ([Candidate("q", "v", final=StageRank(1, float("nan")))], "not a finite number"),
     ],
 )
 def test_bad_candidates(server: Server, given: list[Candidate], message: str) -> None:
@@ -208,7 +209,7 @@ def test_hostile_run_ids_are_but_names(server: Server, run_id: str) -> None:
 
 def test_candidates_are_no_index_of_passages(server: Server) -> None:
     push_candidates(server, "r", several(1), StageNames())
-    assert list_indices(server) == []
+    assert list_indexes(server) == []
 
 
 def test_documents_are_made_while_they_are_sent(
@@ -244,7 +245,7 @@ def test_half_pushed_runs_of_dead_processes_are_cleared_away(
     server.request("PUT", f"/{ALIAS}-of-somebody")
     push_candidates(server, "r", several(1), StageNames())
     assert left in server.request("GET", f"/{ALIAS}-*")  # it may still be at work
-    monkeypatch.setattr(switching, "STALE_SECONDS", -1)
+    monkeypatch.setattr(alias_swap, "STALE_SECONDS", -1)
     push_candidates(server, "r", several(1), StageNames())
     names = server.request("GET", f"/{ALIAS}-*")
     assert left not in names

@@ -18,28 +18,33 @@ from allusion_es.core.errors import (
     SettingsMismatchError,
     UsageError,
 )
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_file import CitationTable, save_citation_vectors, to_bytes
-from allusion_es.language.citation_vectors import CitationVectors, unit
-from allusion_es.language.word_parts import Word, lemma_key, token_key
-from allusion_es.learning.prune import prune, row_uses
-from allusion_es.learning.train import Training, train
+from allusion_es.language.citations.vectors import (
+    CitationTable,
+    CitationVectors,
+    save_citation_vectors,
+    to_bytes,
+    unit,
+)
+from allusion_es.language.citations.word_parts import Word, lemma_key, token_key
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.learning.learn import prune, row_uses
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.citation_cosine import CitationCosine
 from allusion_es.rerankers.trial import trial
 from allusion_es.retrieval.byte_vectors import ByteVectors
-from allusion_es.retrieval.generators import Citations
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.models import Models
-from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.types import Query, Within
+from allusion_es.retrieval.citation_models import CitationModels
+from allusion_es.retrieval.generators import CitationSearch
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
+from allusion_es.retrieval.types import Query, SearchFilter
 
 TEXTS = {
     f"p.{number}": f"{name} magnum est et bonum {other}"
     for number, (name, other) in enumerate(zip(NAMES, reversed(NAMES), strict=True))
 }
 VERSES = collection()
-TRAINED = train(code_links(120), VERSES, None, Training(dimension=16, batch=32))
+TRAINED = train(code_links(120), VERSES, None, CitationTraining(dimension=16, batch=32))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +63,7 @@ def index(model: CitationVectors) -> LocalIndex:
 def _kept(model: CitationVectors, index: LocalIndex) -> None:
     """For tests with made-up examples, which are not given fixtures of a module."""
     KEPT.append(model)
-    RETRIEVER.append(Retriever(index, reranker="citation-cosine", explain=True))
+    RETRIEVER.append(Retriever(index, QueryOptions(reranker="citation-cosine", explain=True)))
 
 
 KEPT: list[CitationVectors] = []
@@ -150,7 +155,7 @@ def test_another_analysis_is_refused(model: CitationVectors) -> None:
 
 
 def test_models_are_found_by_name(tmp_path: Path, model: CitationVectors) -> None:
-    models = Models(tmp_path)
+    models = CitationModels(tmp_path)
     with pytest.raises(InputError, match=f"citation vectors '{model.name}', which are not in"):
         models.open(model.name)
     models.folder.mkdir()
@@ -173,7 +178,7 @@ def test_pruning_keeps_the_rows_that_are_used_most() -> None:
 
 
 def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationVectors) -> None:
-    retriever = Retriever(index, generators=["citations"], reranker=None, top=100)
+    retriever = Retriever(index, QueryOptions(generators=["citations"], reranker=None, top=100))
     query = Query("secretummare bonum", before="est", after="rex et")
     answer = retriever.answer(query)
     texts = [
@@ -196,7 +201,10 @@ def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationV
 
 
 def test_nothing_known_finds_nothing(index: LocalIndex) -> None:
-    assert Retriever(index, generators=["citations"], reranker=None).answer("12 ??").hits == ()
+    assert (
+        Retriever(index, QueryOptions(generators=["citations"], reranker=None)).answer("12 ??").hits
+        == ()
+    )
 
 
 @given(
@@ -215,19 +223,22 @@ def test_contributions_sum_to_the_score(own: list[str], before: list[str]) -> No
 
 def test_context_can_be_left_out(index: LocalIndex) -> None:
     alone = {"citation-cosine": {"context": "0"}}
-    first = Retriever(index, reranker="citation-cosine", settings=alone, candidates=100)
+    first = Retriever(
+        index, QueryOptions(reranker="citation-cosine", settings=alone, candidates=100)
+    )
     query = Query("rex magnum", before="secretumnox")
     bare = [hit.score for hit in first.answer(Query("rex magnum")).hits]
     assert [hit.score for hit in first.answer(query).hits] == bare
-    second = Retriever(index, reranker="citation-cosine", candidates=100)
+    second = Retriever(index, QueryOptions(reranker="citation-cosine", candidates=100))
     assert [hit.score for hit in second.answer(query).hits] != bare
 
 
 def test_without_citation_vectors_all_else_works() -> None:
     plain = index_texts(TEXTS)
     assert plain.citations is None
-    assert Retriever(plain, reranker=None).answer("rex").hits
+    answer = Retriever(plain, QueryOptions(reranker=None)).answer("rex")
+    assert answer.hits
     with pytest.raises(UsageError, match="no citation vectors, which citations needs"):
-        Citations().rank([], plain, "lemma", 10, Within())
+        CitationSearch().rank([answer.query], plain, "lemma", 10, SearchFilter())
     with pytest.raises(UsageError, match="no citation vectors, which citation-cosine needs"):
         trial(CitationCosine(), "rex", ["rex"])

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from processes import Run, StartProcess, program
 
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.local.index import LocalIndex
 
 TASTE = "gustate et videte quoniam suavis est Dominus"
 PAPER = "sed dilectio illa supereminet omni scientiae"
@@ -327,28 +327,28 @@ def test_no_password_is_ever_printed(run: Run) -> None:
         assert "hunter2" not in done.stdout + done.stderr
 
 
-def test_head_closes_the_pipe_in_peace(run: Run, tmp_path: Path) -> None:
+@pytest.mark.process
+def test_head_closes_the_pipe_in_peace(tmp_path: Path) -> None:
     """`allusion-es query … | head -1` exits 0 and says nothing."""
-    command = Path(sys.executable).parent / "allusion-es"
     lines = tmp_path / "q.txt"
     lines.write_text(f"{TASTE}\n" * 300)
     script = (
-        f"set -o pipefail; '{command}' query {lines} --format json --top 300 | head -1 >/dev/null"
+        f"set -o pipefail; '{program()}' query {lines} --format json --top 300 | head -1 >/dev/null"
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_interrupting_an_index_leaves_the_old_one(run: Run, data_folder: Path) -> None:
+def test_interrupting_an_index_leaves_the_old_one(
+    start_process: StartProcess, data_folder: Path
+) -> None:
     """Ctrl-C while the Vulgate is being indexed."""
     import signal
     import time
 
     path = data_folder / "indexes" / "vulgate.idx"
     before = path.stat()
-    process = subprocess.Popen(
-        [Path(sys.executable).parent / "allusion-es", "index"], stderr=subprocess.PIPE, text=True
-    )
+    process = start_process([program(), "index"], stderr=subprocess.PIPE, text=True)
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -358,6 +358,7 @@ def test_interrupting_an_index_leaves_the_old_one(run: Run, data_folder: Path) -
     assert {file.suffix for file in path.parent.iterdir()} == {".idx"}
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from allusion_es.cli.main import run\n"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from conftest import Run
+from processes import Run
 
 from allusion_es.corpora.passage import Passage
 

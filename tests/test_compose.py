@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 from elasticsearch_server import VERSIONS
 from kibana_stand_in import StandIn, running
+from processes import Run
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docker-compose.yml"

@@ -12,9 +12,9 @@ import pytest
 
 from allusion_es.cli import embeddings
 from allusion_es.core.errors import AllusionError, InputError, UsageError
-from allusion_es.language.file_vectors import NgramVectors, TableVectors
-from allusion_es.language.vector_files import read_vectors, save_vectors
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.language.vectors.files import read_vectors, save_vectors
+from allusion_es.language.vectors.tables import NgramVectors, TableVectors
+from allusion_es.local.index import LocalIndex
 
 Invoke = Callable[..., tuple[str, str]]
 
@@ -53,6 +53,7 @@ def two_words(tmp_path: Path) -> Path:
     return tmp_path / "two"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("method", ["fasttext", "word2vec"])
 def test_two_trainings_in_two_processes_give_the_same_bytes(
     tmp_path: Path, sermon: Path, method: str
@@ -98,6 +99,7 @@ def test_tables_are_read_as_for_index(tmp_path: Path, invoke: Invoke) -> None:
     assert vectors.vectors(["uerbum", "xyzzy"]).any(axis=1).all()
 
 
+@pytest.mark.usefixtures("data_folder")
 def test_the_vulgate_is_the_default(tmp_path: Path, invoke: Invoke) -> None:
     out = tmp_path / "vulgate.vectors"
     options = ("--method", "word2vec", "--dimension", "10", "--epochs", "1", "--min-count", "20")
@@ -139,6 +141,7 @@ def test_texts_are_not_overwritten(tmp_path: Path, sermon: Path, invoke: Invoke)
     assert sermon.read_text() == before
 
 
+@pytest.mark.usefixtures("data_folder")
 def test_info_on_files_and_names(two_words: Path, invoke: Invoke) -> None:
     (facts,) = json.loads(invoke("info", str(two_words), "--format", "json")[0])
     assert facts.pop("name").startswith("two ")
@@ -189,6 +192,7 @@ def test_words_without_a_vector_are_named(
         invoke("nearest", "12")
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\n"

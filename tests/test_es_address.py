@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tls_servers import make_certificates
 
-from allusion_es.core.errors import UsageError
+from allusion_es.core.errors import AllusionError, UsageError
 from allusion_es.es.address import Login, find_address
 
 SECRET = "geheim-4711"
@@ -73,6 +74,7 @@ def test_headers() -> None:
         {"api_key": f"{SECRET}\nx: y"},
         {"fingerprint": "12:34"},
         {"ca_certs": "nowhere.pem"},
+        {"ca_certs": __file__},
     ],
 )
 def test_options_that_cannot_be_used(options: dict[str, Any]) -> None:
@@ -83,8 +85,7 @@ def test_options_that_cannot_be_used(options: dict[str, Any]) -> None:
 
 
 def test_certificates(tmp_path: Path) -> None:
-    authority = tmp_path / "ca.pem"
-    authority.write_text("")
+    authority = make_certificates(tmp_path).authority
     fingerprint = ":".join(["AB"] * 32)
     address = find_address(
         "https://a", ca_certs=str(authority), fingerprint=fingerprint, environment={}
@@ -96,4 +97,4 @@ def test_certificates(tmp_path: Path) -> None:
 def test_secrets_are_not_shown() -> None:
     address = find_address(f"http://me:{SECRET}@a", environment={})
     assert SECRET not in repr(address)
-    assert SECRET in address.login.secrets()
+    assert str(address.login.without_secrets(AllusionError(f"no {SECRET}"))) == "no ***"

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
-from conftest import Run
-from elasticsearch_server import CannotRunError, Cluster, Node, running_cluster
-from es_fixtures import REQUIRED
+from elasticsearch_server import Cluster, Node, running_cluster
+from processes import Run
 
 from allusion_es.core.errors import (
     AllusionError,
@@ -23,7 +22,7 @@ from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import open_index
 from allusion_es.es.partial import Partial
-from allusion_es.language.analysis import Analyser, Analysis
+from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.types import Ranking, SearchRequest
@@ -42,14 +41,9 @@ def passages(count: int = 500) -> list[AnalysedPassage]:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    try:
-        with running_cluster(8, 3) as cluster:
-            yield cluster
-    except CannotRunError as reason:
-        if REQUIRED:
-            raise
-        pytest.skip(str(reason))
+def cluster(servers_run: None) -> Iterator[Cluster]:
+    with running_cluster(8, 3) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -23,12 +23,11 @@ from allusion_es.core.errors import (
     ServerUnavailableError,
     UsageError,
 )
-from allusion_es.es import connection, readiness
+from allusion_es.es import connection
 from allusion_es.es.bulk import index_documents
 from allusion_es.es.connection import Server
-from allusion_es.es.failures import RequestTooLargeError
+from allusion_es.es.errors import RequestTooLargeError, is_transient
 from allusion_es.es.partial import Shortfall, find_shortfall
-from allusion_es.es.passing import is_passing
 
 SECRET = "geheim-4711"
 ELASTIC = {"X-elastic-product": "Elasticsearch", "Content-Type": "application/json"}
@@ -85,7 +84,7 @@ def pretending(answers: list[Answer], context: ssl.SSLContext | None = None) -> 
 @pytest.fixture(autouse=True)
 def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_RETRY_SECONDS", (0.01,))
-    monkeypatch.setattr(readiness, "_POLL_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "_POLL_SECONDS", 0.05)
     for name in ("URL", "API_KEY", "USER", "PASSWORD", "CA_CERTS", "FINGERPRINT"):
         monkeypatch.delenv(f"ALLUSION_ES_{name}", raising=False)
 
@@ -292,7 +291,7 @@ def test_what_a_node_that_left_was_to_give_is_asked_for_again(broken: dict[str, 
     ],
 )
 def test_nothing_else_is_passing(answer: object) -> None:
-    assert not is_passing(answer)
+    assert not is_transient(answer)
 
 
 def test_searches_that_did_not_reach_the_whole_index() -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from es_fixtures import delete_index
 from little_vectors import LittleVectors
 
 from allusion_es.core.errors import (
@@ -19,20 +20,23 @@ from allusion_es.core.errors import (
     VerseError,
 )
 from allusion_es.corpora.passage import Passage
-from allusion_es.es import build, lookups, switching
+from allusion_es.es import alias_swap, build, requests
 from allusion_es.es.build import build_es_index
 from allusion_es.es.bulk import index_documents
-from allusion_es.es.catalogue import IndexSummary, delete_index, list_indices
+from allusion_es.es.catalogue import (
+    IndexSummary,
+    list_indexes,
+)
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
 from allusion_es.es.meta import KEY
-from allusion_es.language.analysis import Analysis, AnalysisSettings
+from allusion_es.language.latin.analysis import Analysis, AnalysisSettings
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.index import CandidateIndex, IndexSettings
-from allusion_es.retrieval.types import SearchRequest, Within
+from allusion_es.retrieval.types import SearchFilter, SearchRequest
 
 SETTINGS = IndexSettings(AnalysisSettings())
-ANYWHERE = Within()
+ANYWHERE = SearchFilter()
 WITH_VECTORS = IndexSettings(AnalysisSettings(), "little")
 
 
@@ -52,9 +56,11 @@ TEXTS = [
 ]
 
 
-def words(server: Server, *asked: str, within: Within = ANYWHERE) -> tuple[str, ...]:
+def words(server: Server, *asked: str, search_filter: SearchFilter = ANYWHERE) -> tuple[str, ...]:
     """Ids that BM25 finds for some tokens in the index `little`."""
-    request = SearchRequest("bm25", "token", 10, dict.fromkeys(asked, 1), within=within)
+    request = SearchRequest(
+        "bm25", "token", 10, dict.fromkeys(asked, 1), search_filter=search_filter
+    )
     return open_index(server, "little").search([request])[0].ids
 
 
@@ -71,7 +77,7 @@ def index(server: Server) -> ElasticsearchIndex:
 def test_what_was_indexed_is_found_at_once(server: Server) -> None:
     assert build_es_index(server, "little", iter(TEXTS), SETTINGS) == 5
     assert words(server, "gustate") == ("Ps.33.9",)
-    assert list_indices(server) == [IndexSummary("little", 5)]
+    assert list_indexes(server) == [IndexSummary("little", 5)]
 
 
 def test_an_index_knows_itself(server: Server) -> None:
@@ -133,19 +139,19 @@ def test_statistics_are_asked_for_once(
 
 def test_filters(server: Server, index: ElasticsearchIndex) -> None:
     ask = ("in", "deus", "gustate")
-    assert words(server, *ask, within=Within(books=frozenset({"Gen"}))) == ("Gen.1.1",)
-    assert set(words(server, *ask, within=Within(testaments=frozenset({"nt"})))) == {
+    assert words(server, *ask, search_filter=SearchFilter(books=frozenset({"Gen"}))) == ("Gen.1.1",)
+    assert set(words(server, *ask, search_filter=SearchFilter(testaments=frozenset({"nt"})))) == {
         "John.1.1",
         "John.1.2",
     }
-    assert words(server, *ask, within=Within(works=frozenset({"V"}))) == ("Gen.1.1",)
-    both = Within(books=frozenset({"Gen", "Ps"}), testaments=frozenset({"ot"}))
-    assert set(words(server, *ask, within=both)) == {"Gen.1.1", "Ps.33.9"}
-    assert words(server, *ask, within=Within(books=frozenset({"Apc"}))) == ()
-    request = SearchRequest("tfidf", "token", 9, {"deus": 1}, within=both)
+    assert words(server, *ask, search_filter=SearchFilter(works=frozenset({"V"}))) == ("Gen.1.1",)
+    both = SearchFilter(books=frozenset({"Gen", "Ps"}), testaments=frozenset({"ot"}))
+    assert set(words(server, *ask, search_filter=both)) == {"Gen.1.1", "Ps.33.9"}
+    assert words(server, *ask, search_filter=SearchFilter(books=frozenset({"Apc"}))) == ()
+    request = SearchRequest("tfidf", "token", 9, {"deus": 1}, search_filter=both)
     assert index.search([request])[0].ids == ("Gen.1.1",)
     assert index.ids(both) == ("Gen.1.1", "Gen.1.2", "Ps.33.9")
-    assert index.ids(Within(books=frozenset({"Apc"}))) == ()
+    assert index.ids(SearchFilter(books=frozenset({"Apc"}))) == ()
 
 
 def test_nothing_is_found_for_unknown_words_or_none(index: ElasticsearchIndex) -> None:
@@ -199,8 +205,10 @@ def test_nearest_neighbours(server: Server, knn: Literal["flat", "hnsw"]) -> Non
     (ranking,) = index.search([SearchRequest("knn", "token", 10, vector=vector)])
     assert ranking.ids == ("x", "z", "xy", "minus")
     assert ranking.scores == pytest.approx([1, 0.6, 5**-0.5, -1], abs=1e-6)
-    within = Within(books=frozenset({"Ps"}))
-    (ranking,) = index.search([SearchRequest("knn", "token", 1, vector=vector, within=within)])
+    search_filter = SearchFilter(books=frozenset({"Ps"}))
+    (ranking,) = index.search(
+        [SearchRequest("knn", "token", 1, vector=vector, search_filter=search_filter)]
+    )
     assert ranking.ids == ("z",)
     zeros = SearchRequest("knn", "token", 1, vector=np.zeros(2, dtype=np.float32))
     assert len(index.search([zeros])[0]) == 0
@@ -250,7 +258,7 @@ def test_a_rebuilt_index_replaces_the_old_one(server: Server, index: Elasticsear
 def test_deleting(server: Server, index: ElasticsearchIndex) -> None:
     build_es_index(server, "little-2", TEXTS, SETTINGS)
     delete_index(server, "little")
-    assert [summary.name for summary in list_indices(server)] == ["little-2"]
+    assert [summary.name for summary in list_indexes(server)] == ["little-2"]
     assert len(indexes(server)) == 2
     with pytest.raises(IndexMissingError, match=r"no index 'little' \(it has little-2\)"):
         open_index(server, "little")
@@ -265,7 +273,7 @@ def test_others_indexes_are_let_be(server: Server) -> None:
         server.request("PUT", f"/{name}")
     others = indexes(server)
     build_es_index(server, "little", TEXTS, SETTINGS)
-    assert [summary.name for summary in list_indices(server)] == ["little"]
+    assert [summary.name for summary in list_indexes(server)] == ["little"]
     delete_index(server, "little")
     assert indexes(server) == others
     with pytest.raises(IndexMissingError):
@@ -337,10 +345,10 @@ def test_an_alias_that_cannot_be_moved(
 def test_an_alias_that_moved_although_the_answer_was_lost(
     server: Server, index: ElasticsearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    move = switching.make_current
+    move = alias_swap.make_current
 
-    def losing(server: Server, name: str, proper: str) -> None:
-        move(server, name, proper)
+    def losing(server: Server, name: str, concrete: str) -> None:
+        move(server, name, concrete)
         raise ServerUnavailableError("no answer")
 
     monkeypatch.setattr(build, "make_current", losing)
@@ -429,7 +437,7 @@ def test_what_killed_processes_left_behind(server: Server, monkeypatch: pytest.M
         server.request("PUT", f"/{name}")
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert half in indexes(server)  # another process may be building it right now
-    monkeypatch.setattr(switching, "STALE_SECONDS", -1)
+    monkeypatch.setattr(alias_swap, "STALE_SECONDS", -1)
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert indexes(server) & {half, f"{half}-terms", other} == {other}
     assert words(server, "gustate") == ("Ps.33.9",)
@@ -461,7 +469,7 @@ def test_an_index_of_another_format(
     server.request("PUT", "/allusion-little/_mapping", {"_meta": {KEY: content}})
     with pytest.raises(IndexDamagedError, match=rf"{text}.*rebuild it"):
         open_index(server, "little")
-    (summary,) = list_indices(server)
+    (summary,) = list_indexes(server)
     assert text in summary.problem
     build_es_index(server, "little", TEXTS, SETTINGS)
     assert words(server, "gustate") == ("Ps.33.9",)
@@ -483,8 +491,8 @@ def test_a_lost_shard_is_not_passed_over(
 
 
 def test_memory_is_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "_KEPT_PASSAGES", 2)
-    monkeypatch.setattr(lookups, "_KEPT_TERMS", 1)
+    monkeypatch.setattr(requests, "_KEPT_PASSAGES", 2)
+    monkeypatch.setattr(requests, "_KEPT_TERMS", 1)
     build_es_index(server, "little", TEXTS, SETTINGS)
     index = open_index(server, "little")
     ids = [analysed.passage.id for analysed in TEXTS]

@@ -10,20 +10,18 @@ from learning_fixtures import NAMES, code_links, collection
 
 from allusion_es.core.errors import SettingsMismatchError, UsageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.es.build import build_es_index
+from allusion_es.es.build import build_es_index, give_citations
 from allusion_es.es.catalogue import find_all, find_current
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
-from allusion_es.es.rebuild import give_citations
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_file import save_citation_vectors
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.learning.train import Training, train
+from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.types import Query, SearchRequest, Within
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
+from allusion_es.retrieval.types import Query, SearchFilter, SearchRequest
 
 TEXTS = {f"X.{number}": f"{name} est magnum et bonum" for number, name in enumerate(NAMES)}
 ANALYSER = Analyser()
@@ -32,7 +30,7 @@ ANALYSER = Analyser()
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> CitationVectors:
     path = tmp_path_factory.mktemp("model") / "little.citations"
-    table = train(code_links(60), collection(), None, Training(dimension=16, batch=32))
+    table = train(code_links(60), collection(), None, CitationTraining(dimension=16, batch=32))
     save_citation_vectors(path, table, ANALYSER.settings, {})
     return CitationVectors(path)
 
@@ -68,14 +66,15 @@ def test_given_found_and_taken_back(server: Server, model: CitationVectors) -> N
     (there,), (expected,) = given.search([request]), here.search([request])
     assert there.ids == expected.ids  # the empty passage has no vector
     assert there.scores == pytest.approx(expected.scores, abs=1e-6)
-    some = replace(request, within=Within(books=frozenset("X")))
+    some = replace(request, search_filter=SearchFilter(books=frozenset("X")))
     assert set(given.search([some])[0].ids) == {f"X.{n}" for n in range(1, len(NAMES), 2)}
     asked = Query("secretummare est", before="rex")
     one, other = (
         [
             (hit.id, round(hit.score, 6))
             for hit in Retriever(
-                index, generators=["citations"], reranker="citation-cosine", candidates=20
+                index,
+                QueryOptions(generators=["citations"], reranker="citation-cosine", candidates=20),
             )
             .answer(asked)
             .hits

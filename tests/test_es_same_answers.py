@@ -13,24 +13,23 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.citation_vectors import pairs
-from allusion_es.language.vectors import mean_vector
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.language.vectors.types import mean_vector
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import AnalysedPassage
-from allusion_es.retrieval.fused import Fused
+from allusion_es.retrieval.fusion import FusedSearch
 from allusion_es.retrieval.generators import searched_grams
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.types import (
     FIELDS,
     AnalysedQuery,
     Field,
     Query,
     Ranking,
+    SearchFilter,
     SearchRequest,
-    Within,
 )
 from allusion_es.scanning.measured import unmeasured
-from allusion_es.scanning.options import ScanOptions
+from allusion_es.scanning.model import ScanOptions
 
 QUERIES = 320
 FEWER = 100  # where each query costs a scan of all vectors, or of hundreds of n-grams
@@ -123,7 +122,7 @@ def exact(vulgate_index: LocalIndex) -> NDArray[np.float32]:
     ids = vulgate_index.ids()
     tokens, lemmas = (vulgate_index.texts(field, ids) for field in FIELDS)
     return vulgate_index.citations.text_vectors(
-        [list(pairs(tokens.text(n), lemmas.text(n))) for n in range(len(ids))]
+        [list(zip(tokens.text(n), lemmas.text(n), strict=True)) for n in range(len(ids))]
     )
 
 
@@ -135,7 +134,8 @@ def test_citations(
 ) -> None:
     vectors = vulgate_index.citations
     assert vectors is not None
-    asked = [vectors.query_vector(list(pairs(q.tokens, q.lemmas))) for q in queries[:FEWER]]
+    words = [list(zip(q.tokens, q.lemmas, strict=True)) for q in queries[:FEWER]]
+    asked = [vectors.query_vector(each) for each in words]
     requests = [SearchRequest("citations", "lemma", TOP, vector=vector) for vector in asked]
     ids = vulgate_index.ids()
     shared = []
@@ -195,7 +195,8 @@ def test_the_fused_first_stage(
     """Ranks are fused, so that a tie that falls out otherwise moves what is near."""
     asked = [AnalysedQuery(Query("q"), query, query) for query in queries[:60]]
     there, here = (
-        Fused().rank(asked, index, "lemma", TOP, Within()) for index in (remote, vulgate_index)
+        FusedSearch().rank(asked, index, "lemma", TOP, SearchFilter())
+        for index in (remote, vulgate_index)
     )
     same = [
         len(set(one.ids) & set(other.ids)) / TOP for one, other in zip(there, here, strict=True)
@@ -206,13 +207,17 @@ def test_the_fused_first_stage(
 
 
 @pytest.mark.parametrize(
-    "within", [Within(books=frozenset({"Ps", "Eph"})), Within(testaments=frozenset({"nt"}))]
+    "search_filter",
+    [SearchFilter(books=frozenset({"Ps", "Eph"})), SearchFilter(testaments=frozenset({"nt"}))],
 )
 def test_parts_of_the_bible(
-    remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis], within: Within
+    remote: ElasticsearchIndex,
+    vulgate_index: LocalIndex,
+    queries: list[Analysis],
+    search_filter: SearchFilter,
 ) -> None:
     requests = [
-        SearchRequest("tfidf", "lemma", TOP, Counter(query.lemmas), within=within)
+        SearchRequest("tfidf", "lemma", TOP, Counter(query.lemmas), search_filter=search_filter)
         for query in queries[:40]
     ]
     for there, here in _both(remote, vulgate_index, requests):
@@ -239,12 +244,12 @@ def test_the_servers_own_match_query_scores_the_same(
     remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
 ) -> None:
     """What `_explain` says of a match query, repeated words and long verses included."""
-    server, proper = remote._lookups._server, remote._lookups._proper
+    server, concrete = remote._requests._server, remote._requests._concrete
     for query in queries[:25]:
         request = SearchRequest("bm25", "lemma", 5, Counter(query.lemmas))
         (ranking,) = vulgate_index.search([request])
         match = {"query": {"match": {"lemma": " ".join(query.lemmas)}}}
-        search = f"/{proper}/_search?search_type=dfs_query_then_fetch"
+        search = f"/{concrete}/_search?search_type=dfs_query_then_fetch"
         hits = server.request("POST", search, {**match, "size": 50})["hits"]["hits"]
         scores = {hit["_id"]: hit["_score"] for hit in hits}
         for identifier, score in zip(ranking.ids, ranking.scores, strict=True):
@@ -271,7 +276,8 @@ def _both(
 ) -> Iterator[tuple[Ranking, Ranking]]:
     """Rankings of both indexes; those of the local one go on for another hundred passages."""
     more = [
-        SearchRequest(r.kind, r.field, r.size + 100, r.words, r.vector, r.within) for r in requests
+        SearchRequest(r.kind, r.field, r.size + 100, r.words, r.vector, r.search_filter)
+        for r in requests
     ]
     return zip(remote.search(requests), local.search(more), strict=True)
 
@@ -297,8 +303,8 @@ def _words(query: Analysis, field: Field) -> tuple[str, ...]:
 
 def test_the_same_ids(remote: ElasticsearchIndex, vulgate_index: LocalIndex) -> None:
     assert remote.ids() == vulgate_index.ids()
-    within = Within(testaments=frozenset({"nt"}), books=frozenset({"Matt", "Gen"}))
-    assert remote.ids(within) == vulgate_index.ids(within)
+    search_filter = SearchFilter(testaments=frozenset({"nt"}), books=frozenset({"Matt", "Gen"}))
+    assert remote.ids(search_filter) == vulgate_index.ids(search_filter)
 
 
 def test_figures_of_the_vulgate_hold_for_it_on_a_server(remote: ElasticsearchIndex) -> None:

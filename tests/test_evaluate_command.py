@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from processes import Run
 
 from allusion_es.corpora.passage import Passage
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.local.index import LocalIndex
 
 GOLD = [
     {

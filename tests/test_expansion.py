@@ -11,23 +11,22 @@ from hypothesis import strategies as st
 from learning_fixtures import NAMES, code_links, collection, link
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_file import save_citation_vectors
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import (
+from allusion_es.language.citations.citing_words import (
     SUFFIX,
     CitingWords,
     citing_words_of,
     merged,
     save_citing_words,
 )
-from allusion_es.learning.count import count_citing_words
-from allusion_es.learning.train import Training, train
-from allusion_es.retrieval.expansion import LIKED, bit_weights, weight_bits
-from allusion_es.retrieval.fused import AROUND, Expansion, words_around
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.types import FIELDS, Query, SearchRequest, Within
+from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.learning.learn import count_citing_words
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.local.memory import index_texts
+from allusion_es.retrieval.expansion import SUGGESTED_WEIGHT, bit_weights, weight_bits
+from allusion_es.retrieval.generators import AROUND, ExpansionSearch, words_around
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
+from allusion_es.retrieval.types import FIELDS, Query, SearchFilter, SearchRequest
 
 TEXTS = {f"p.{number}": f"{name} est magnum et bonum" for number, name in enumerate(NAMES)}
 SETTINGS = Analyser().settings
@@ -37,7 +36,7 @@ COUNTS = {"p.1": {"sagena": 3, "mare": 1}, "p.2": {"sagena": 1}, "elsewhere": {"
 @pytest.fixture
 def model(tmp_path: Path) -> CitationVectors:
     path = tmp_path / "little.citations"
-    table = train(code_links(60), collection(), None, Training(dimension=16, batch=32))
+    table = train(code_links(60), collection(), None, CitationTraining(dimension=16, batch=32))
     name = save_citation_vectors(path, table, SETTINGS, {})
     save_citing_words(path.with_suffix(SUFFIX), COUNTS, SETTINGS, {"vectors": name})
     return CitationVectors(path)
@@ -95,7 +94,7 @@ def test_weights_by_hand(model: CitationVectors) -> None:
     shared = lemmas.text(0)[1:]  # in all ten passages, where names are in one each
     vectors = model.word_vectors([(w, w) for w in ("sagena", *shared)]).astype(np.float64)
     mean = np.linalg.norm(vectors, axis=1).mean()
-    liked = LIKED * (model.text_vectors(texts) @ vectors[0]) / mean
+    liked = SUGGESTED_WEIGHT * (model.text_vectors(texts) @ vectors[0]) / mean
     expected = dict(zip(TEXTS, np.maximum(liked, 0), strict=True))
     idf = math.log(1 + (10 - 2 + 0.5) / 2.5)
     for name, uses, length in (("p.1", 3, 9), ("p.2", 1, 6)):
@@ -117,7 +116,7 @@ def test_weights_lose_one_part_in_256(values: list[float]) -> None:
 
 def test_words_around_count_a_fifth(model: CitationVectors) -> None:
     index = index_texts(TEXTS, citations=model)
-    retriever = Retriever(index, generators=["expansion"], reranker=None)
+    retriever = Retriever(index, QueryOptions(generators=["expansion"], reranker=None))
     query = retriever.answer(Query("sagena", before="magnum")).query
     assert words_around(query, index, "lemma") == {"sagena": 1.0, "magnus": AROUND}
     alone = retriever.answer("sagena").hits[0]
@@ -129,26 +128,44 @@ def test_words_around_count_a_fifth(model: CitationVectors) -> None:
 
 def test_fused_takes_what_the_index_has(model: CitationVectors) -> None:
     whole, plain = index_texts(TEXTS, citations=model), index_texts(TEXTS)
-    assert {"ngrams", "citations", "expansion"} <= whole.parts
-    assert not {"citations", "expansion"} & plain.parts
+    assert {"ngrams", "citations", "expansion"} <= whole.capabilities
+    assert not {"citations", "expansion"} & plain.capabilities
     for index in (whole, plain):
-        answer = Retriever(index, generators=["fused"], reranker=None).answer("rex magnus")
+        answer = Retriever(index, QueryOptions(generators=["fused"], reranker=None)).answer(
+            "rex magnus"
+        )
         assert answer.hits[0].id == "p.0"
-    found = Retriever(whole, generators=["fused"], reranker=None).answer("sagena").hits
+    found = (
+        Retriever(whole, QueryOptions(generators=["fused"], reranker=None)).answer("sagena").hits
+    )
     assert found[0].id == "p.1"  # shares no word with it
-    assert not Retriever(plain, generators=["fused"], reranker=None).answer("sagena").hits
+    assert (
+        not Retriever(plain, QueryOptions(generators=["fused"], reranker=None))
+        .answer("sagena")
+        .hits
+    )
     for index in (whole, plain):  # letters alone find nothing
-        assert not Retriever(index, generators=["fused"], reranker=None).answer("magnxx").hits
-        assert Retriever(index, generators=["ngrams"], reranker=None).answer("magnxx").hits
-    asked = Retriever(plain, reranker=None).answer("rex").query
+        assert (
+            not Retriever(index, QueryOptions(generators=["fused"], reranker=None))
+            .answer("magnxx")
+            .hits
+        )
+        assert (
+            Retriever(index, QueryOptions(generators=["ngrams"], reranker=None))
+            .answer("magnxx")
+            .hits
+        )
+    asked = Retriever(plain, QueryOptions(reranker=None)).answer("rex").query
     with pytest.raises(UsageError, match="has no expansion; rebuild it without --no-learned"):
-        Expansion().rank([asked], plain, "lemma", 3, Within())
+        ExpansionSearch().rank([asked], plain, "lemma", 3, SearchFilter())
 
 
 def test_fused_by_hand() -> None:
     """Two lists of words and one of n-grams agree: 3 / 11 for the first, 3 / 12 for the next."""
     index = index_texts({"a": "rex rex", "b": "rex mare lux", "c": "nox"})
-    answer = Retriever(index, generators=["fused"], fields=("token", "lemma"), reranker=None)
+    answer = Retriever(
+        index, QueryOptions(generators=["fused"], fields=("token", "lemma"), reranker=None)
+    )
     hits = answer.answer("rex").hits
     assert [hit.id for hit in hits] == ["a", "b"]
     assert [hit.score for hit in hits] == pytest.approx([3 / 11, 3 / 12])

@@ -9,21 +9,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from allusion_es.evaluation import experiments
-from allusion_es.evaluation.experiments import Experiment
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.line_runs import line_runs
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.measures import parse_measure
 from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.overlap import overlap_histogram, overlap_table, overlaps
+from allusion_es.evaluation.paper import experiments
+from allusion_es.evaluation.paper.experiments import Experiment, line_runs
+from allusion_es.evaluation.runner import Task
 from allusion_es.evaluation.scoring import Scoring, score_rows, score_run
-from allusion_es.evaluation.work import Task
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.vector_files import save_vectors
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.language.vectors.files import save_vectors
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.soft_cosine_random import SoftCosineRandom
 from allusion_es.rerankers.soft_cosine_wordnet import SoftCosineWordNet
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Query
 
 # A ring: each lemma is in two verses, so that all have the same idf, and each verse has two.

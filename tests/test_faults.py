@@ -15,6 +15,8 @@ from fault_commands import Bench, Tried, attempts
 from fault_kills import COMMANDS, Place, kills
 from fault_machine import CASES, LOCAL_CASES, two_at_once
 
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.usefixtures("data_folder")]
+
 
 def wrong(tried: list[Tried]) -> list[Tried]:
     return [each for each in tried if each.verdict not in ("right", "clear")]

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allusion_es.reports.bars import bar, bars
-from allusion_es.reports.figures import Panel, histogram, steps, svg
+from allusion_es.reports.figures import Panel, bar, bars, histogram, steps, svg
 
 SPACE = "{http://www.w3.org/2000/svg}"
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.packages import FLORET
-from allusion_es.language.floret import Floret
+from allusion_es.language.vectors.tables import Floret
 
 SEED = 2166136261
 
@@ -62,7 +62,7 @@ def test_one_letter_by_hand(tmp_path: Path) -> None:
 def test_each_vector_is_the_mean_of_the_hashed_rows(
     little: tuple[Floret, NDArray[np.float32]], words: list[str]
 ) -> None:
-    from allusion_es.language.spelling import likely_spelling
+    from allusion_es.language.latin.spelling import likely_spelling
 
     floret, table = little
     found = floret.vectors(words)

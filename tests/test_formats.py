@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError
-from allusion_es.corpora import docx_text, html_text
-from allusion_es.corpora.docx_text import read_docx
+from allusion_es.corpora import documents
+from allusion_es.corpora.documents import read_docx, read_html
 from allusion_es.corpora.formats import check_plain, kind_of
-from allusion_es.corpora.html_text import read_html
+from allusion_es.corpora.passage_files import read_passages
 from allusion_es.corpora.source import read_source
-from allusion_es.corpora.tables import read_passages
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 CASE = (
@@ -74,9 +73,10 @@ OLD_WORD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 100
     [
         (b"%PDF-1.7\n%\xe2\xe3", "a PDF", "save it as plain text in UTF-8, HTML or DOCX"),
         (rb"{\rtf1\ansi Gustate et videte}", "RTF", "save it as plain text"),
+        (b"\xef\xbb\xbf\n{\\rtf1 Gustate}", "RTF", "save it as plain text"),
         (OLD_WORD, "an old Word or Excel file", "save it as plain text"),
         (b"\xffWPC\x10", "a WordPerfect file", "save it as"),
-        (gzip.compress(b"Gustate"), "packed (gzip)", "unpack it first"),
+        (gzip.compress(b"Gustate", mtime=0), "packed (gzip)", "unpack it first"),
         (b"BZh91AY&SY", "packed (bzip2)", "unpack it first"),
         (b"\xfd7zXZ\x00\x00", "packed (xz)", "unpack it first"),
         (b"7z\xbc\xaf\x27\x1c\x00", "packed (7z)", "unpack it first"),
@@ -128,10 +128,16 @@ def test_names_tell(file: Maker, name: str, what: str) -> None:
         ('Gustate <span class="x">et', ":1: '<span class"),
         ("c&aelig;li", ":1: '&aelig;' is markup"),
         ("c&#230;li", ":1: '&#230;' is markup"),
-        ("<text><body>Gustate</body></text>", ":1: '</body>' is markup"),
+        ("<text><body>Gustate</body></text>", ":1: '<body>' is markup"),
         ("Gustate <!-- x -->", ":1: '<!--' is markup"),
         ("Gustate \\emph{et} videte", r":1: '\\emph{' is markup"),
         ("\\section*{Caput I}\nGustate", r":1: '\\section*{' is markup"),
+        ("<p>Gustate et videte\n<p>quoniam", ":1: '<p>' is markup"),
+        ("Gustate\n <P>Et videte", ":2: '<P>' is markup"),
+        ("Gustate<br>et videte", ":1: '<br>' is markup"),
+        ("Gustate \\pstart et", r":1: '\\pstart' is markup"),
+        ("{\\it Gustate} et", r":1: '\\it' is markup"),
+        ('["Gustate", "et videte"]', ": the file is JSON"),
         ('{"text": "Gustate et videte"}', ": the file is JSON"),
         ('[{"text": "Gustate"}]', ": the file is JSON"),
         ('{"text": "Gustate"}\n{"text": "et videte"}\n', ": the file is JSON"),
@@ -160,6 +166,9 @@ def test_markup_in_a_text_is_refused(file: Maker, text: str, said: str) -> None:
         "Gustate\\n et \\ videte",
         "Petrus & Paulus; et alii",
         "P<etrus> </ et",
+        "in <p>rincipio\n<p>rincipium C<hr>istus <div>inus",
+        "Gustate \\et uidete/ quoniam \\et/",
+        '["Gustate] et "videte"',
     ],
 )
 def test_editors_marks_are_no_markup(file: Maker, text: str) -> None:
@@ -304,7 +313,7 @@ def test_hostile_pages_cost_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     read_html(b"<p " + b"".join(b"a%d=1 " % n for n in range(100_000)) + b">x", "a.html")
     read_html(b"<!--" * 100_000, "a.html")
     assert time.process_time() - started < 10
-    monkeypatch.setattr(html_text, "LARGEST", 10)
+    monkeypatch.setattr(documents, "LARGEST_PAGE", 10)
     with pytest.raises(InputError, match="more than 10 bytes"):
         read_html(b"<p>gustate et videte", "a.html")
 
@@ -382,7 +391,7 @@ def test_a_small_file_cannot_stand_for_a_large_one(
 ) -> None:
     path = file("a.docx", docx(f"<w:p>{run_of('a ' * 5_000_000)}</w:p>"))
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr(docx_text, "LARGEST", 1_000_000)
+    monkeypatch.setattr(documents, "LARGEST_DOCX", 1_000_000)
     with pytest.raises(InputError, match="bytes unpacked, more than 1,000,000"):
         read_docx(path)
     # Nor by lying about its size.

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import PluginError, UsageError
-from allusion_es.core.parameters import Settings
+from allusion_es.core.plugins import Settings
 from allusion_es.rerankers.fuse import Fusion
 from allusion_es.rerankers.trial import (
     TrialCollection,
@@ -23,7 +24,10 @@ from allusion_es.retrieval.reranking import (
     reranker_names,
     reranker_notes,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Contribution, Floats
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Contribution,
+)
 
 VECTORS = TrialVectors({"a": (1, 0), "b": (0, 1), "c": (0.6, 0.8), "d": (0.8, -0.6)})
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from allusion_es.core.errors import InputError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_check import TypeCounts, check
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.evaluation.gold_ids import resolve_known
-from allusion_es.language.analysis import Analyser
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
+from allusion_es.evaluation.gold.check import TypeCounts, check
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.ids import resolve_known
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.types import Query
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "gold"

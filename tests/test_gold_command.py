@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from processes import Run
 
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.local.index import LocalIndex
 
 LINKS = (
     '{"query_id": "a", "text": "gustate et videte", "relevant": ["Ps 33,9"], "type": "quotation"}\n'

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold, write_gold, write_table, write_trec
+from allusion_es.evaluation.gold.files import read_gold, write_gold, write_table, write_trec
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.retrieval.types import Query
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "gold"
@@ -126,8 +126,14 @@ def test_qrels_with_topics(tmp_path: Path) -> None:
         ("[" * 99_999, r"x.jsonl:2: not JSON"),
         ('{"text": 5, "relevant": ["a"]}', r"x.jsonl:2: field 'text' must be a string, not 5"),
         ('{"text": "a", "relevant": 5}', r"x.jsonl:2: field 'relevant' must be a list"),
-        ('{"text": "a", "relevant": [5]}', r"x.jsonl:2: field 'relevant' must be a string, not 5"),
-        ('{"text": "a", "relevant": [" "]}', r"x.jsonl:2: field 'relevant' has an empty id"),
+        (
+            '{"text": "a", "relevant": [5]}',
+            r"2: field 'relevant\[0\]' must be a string that .*, not 5",
+        ),
+        (
+            '{"text": "a", "relevant": [" "]}',
+            r"2: field 'relevant\[0\]' must be .* not blank, not ' '",
+        ),
         ('{"text": "a", "relevant": []}', r"x.jsonl:2: field 'relevant' is empty"),
         ('{"text": "a"}', r"x.jsonl:2: field 'relevant' is empty"),
         ('{"text": " ", "relevant": ["a"]}', r"x.jsonl:2: field 'text' of query '2' is empty"),

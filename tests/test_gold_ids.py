@@ -6,9 +6,9 @@ import pytest
 
 from allusion_es.core.errors import InputError, UsageError, VerseError
 from allusion_es.corpora.passage import Passage
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.evaluation.gold_ids import canonical, resolve, resolve_known
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.ids import canonical, resolve, resolve_known
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.retrieval.types import Query
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "gold"

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import Run
 from tei_fixtures import document
 
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.tei import read_tei
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_files import read_gold
-from allusion_es.evaluation.gold_ids import ReferenceReader
-from allusion_es.evaluation.gold_tei import TeiGold, gold_from_tei
-from allusion_es.evaluation.tei_references import cited_by, cited_in
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.corpora.tei.reader import read_tei
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.evaluation.gold.ids import ReferenceReader
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.gold.tei import TeiGold, gold_from_tei
+from allusion_es.evaluation.gold.tei_references import references_in_note, references_in_target
+from allusion_es.local.index import LocalIndex
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,7 @@ def told(found: TeiGold) -> list[tuple[str, tuple[str, ...], str]]:
         # Migne: italics, and references in brackets
         ("ait: <hi>gustate et videte <note>(Psal. XXXIII, 9)</note></hi>", "gustate et videte",
          "Ps.33.9", "quotation"),
+        ("ait <said source='Ps.33.9'>gustate et</said>", "gustate et", "Ps.33.9", "quotation"),
         ("ait: <hi>gustate et videte</hi> <note>(Ps. XXXIII, 9)</note>.", "gustate et videte",
          "Ps.33.9", "quotation"),
         ("Dixit et. Dauid <hi>rex</hi> qui ait <note>(Ps. XXXIII, 9)</note>.", "Dauid rex qui ait",
@@ -127,6 +128,22 @@ def test_apparatus_with_line_numbers(tmp_path: Path, reader: ReferenceReader) ->
     assert ("Rom. 5, 12", "line 9 is not on its page") in [
         (each.written, each.reason) for each in found.unread
     ]
+
+
+def test_a_word_that_a_printed_line_breaks_is_whole(
+    tmp_path: Path, reader: ReferenceReader
+) -> None:
+    body = (
+        '<p><pb n="1"/><lb n="1"/>quia deus bo-\n<lb n="2"/>nus est\n<lb n="3"/>et ue-\n'
+        '<lb n="4"/>rax<note>2 Ps. 33, 9</note></p>'
+    )
+    assert told(gold(body, tmp_path, reader)) == [("bonus est et uerax", ("Ps.33.9",), "reference")]
+
+
+def test_a_list_that_ends_doubtfully_is_told(tmp_path: Path, reader: ReferenceReader) -> None:
+    found = gold("<p>unus duo tres<note>Ps. 33, 9; 10</note></p>", tmp_path, reader)
+    assert told(found) == [("unus duo tres", ("Ps.33.9",), "reference")]
+    assert [each.written for each in found.unread] == ["; 10"]
 
 
 def test_an_app_without_readings_is_an_apparatus(tmp_path: Path, reader: ReferenceReader) -> None:
@@ -275,7 +292,7 @@ def test_other_numbering(tmp_path: Path, vulgate_passages: Sequence[Passage]) ->
     ],
 )
 def test_references_in_notes(text: str, expected: list[tuple[str, bool]]) -> None:
-    assert [(each.written, each.confer) for each in cited_in(text)] == expected
+    assert [(each.written, each.confer) for each in references_in_note(text)[0]] == expected
 
 
 @pytest.mark.parametrize(
@@ -293,12 +310,12 @@ def test_references_in_notes(text: str, expected: list[tuple[str, bool]]) -> Non
     ],
 )
 def test_references_in_attributes(target: str, expected: list[str]) -> None:
-    assert [each.written for each in cited_by(target)] == expected
+    assert [each.written for each in references_in_target(target)] == expected
 
 
 @given(st.text(max_size=80))
 def test_no_note_breaks_the_reading(text: str) -> None:
-    for each in (*cited_in(text, "Ps"), *cited_by(text)):
+    for each in (*references_in_note(text, "Ps")[0], *references_in_target(text)):
         assert each.written
 
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from allusion_es.cli.heat import legend, shaded, shortened
-from allusion_es.language.analysis import Analysis
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.local.index import LocalIndex
 from allusion_es.reports.heat import HeatedWord, heat_of, level, shades
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Contribution
 
 WORDS = st.sampled_from(["deus", "dico", "uideo", "bonus", "lux"])
@@ -86,7 +86,7 @@ def test_what_is_no_word_of_the_text_stands_apart() -> None:
 def test_the_heat_of_real_hits_sums_to_their_scores(
     vulgate_index: LocalIndex, reranker: str | None
 ) -> None:
-    retriever = Retriever(vulgate_index, reranker=reranker, explain=True, top=20)
+    retriever = Retriever(vulgate_index, QueryOptions(reranker=reranker, explain=True, top=20))
     answer = retriever.answer(PAPER)
     checked = 0
     for hit in answer.hits:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 from kibana_stand_in import JSON, StandIn, running
+from processes import Run
 
 from allusion_es.core.errors import (
     AllusionError,
@@ -17,8 +17,8 @@ from allusion_es.core.errors import (
     ServerUnavailableError,
     UsageError,
 )
-from allusion_es.es.kibana import Kibana
-from allusion_es.es.kibana_objects import DASHBOARD, saved_objects
+from allusion_es.es.kibana.client import Kibana
+from allusion_es.es.kibana.objects import DASHBOARD, saved_objects
 
 OBJECTS = saved_objects()
 KEYS = {(each["type"], each["id"]) for each in OBJECTS}

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 from kibana_panels import kql, request_of, shown, source_of
+from processes import Run
 
 from allusion_es.core.errors import UsageError
-from allusion_es.es.candidate_documents import Candidate, Place, StageNames, candidates_body
-from allusion_es.es.candidates import ALIAS, push_candidates
 from allusion_es.es.connection import Server
-from allusion_es.es.kibana_objects import CANDIDATES, as_lines, saved_objects
+from allusion_es.es.kibana.candidate import Candidate, StageNames, StageRank, candidates_body
+from allusion_es.es.kibana.objects import CANDIDATES, as_lines, saved_objects
+from allusion_es.es.kibana.pushed_runs import ALIAS, push_candidates
 from allusion_es.evaluation.errors import GOOD
 from allusion_es.retrieval.types import Contribution
 
@@ -251,8 +251,8 @@ EXAMPLE = [
             testament="ot",
             order=rank,
             text="Beatus vir",
-            first=Place(4 - rank, 1.0 + rank),
-            final=Place(rank, 1.02 - rank * 0.3),
+            first=StageRank(4 - rank, 1.0 + rank),
+            final=StageRank(rank, 1.02 - rank * 0.3),
             contributions=(Contribution("uir", "uir", 0.1),),
         )
         for rank in (1, 2, 3)
@@ -266,13 +266,13 @@ EXAMPLE = [
             reference=f"Gen 1,{rank}",
             book="Gen",
             testament="ot",
-            first=Place(rank, 30.5 - rank),
-            final=Place(rank, None if rank == 30 else 0.001),
+            first=StageRank(rank, 30.5 - rank),
+            final=StageRank(rank, None if rank == 30 else 0.001),
         )
         for rank in range(1, 31)
     ),
     Candidate("q3", "Eph.3.19", gold=True, loss="first stage", book="Eph", testament="nt"),
-    Candidate("q4", "Eph.3.19", book="Eph", testament="nt", final=Place(1, 0.5)),
+    Candidate("q4", "Eph.3.19", book="Eph", testament="nt", final=StageRank(1, 0.5)),
 ]
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allusion_es.annotation.agreement import measure_agreement
-from allusion_es.annotation.krippendorff import expected_disagreement
+from allusion_es.annotation.agreement.krippendorff import expected_disagreement
+from allusion_es.annotation.agreement.measures import measure_agreement
 from allusion_es.annotation.spans import SpanAnnotation
 
 Section = tuple[int, int, bool]

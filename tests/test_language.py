@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError, PluginError
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.lemmatise import Simplemma
-from allusion_es.language.normalise import MAX_WORD, fold
-from allusion_es.language.spelling import likely_spelling, spellings
-from allusion_es.language.stopwords import STOP_WORDS
-from allusion_es.language.tokenise import Tokeniser
+from allusion_es.language.latin.analysis import STOP_WORDS, Analyser
+from allusion_es.language.latin.fold import MAX_WORD, fold
+from allusion_es.language.latin.lemmatise import Simplemma
+from allusion_es.language.latin.spelling import likely_spelling, spellings
+from allusion_es.language.latin.tokenise import Tokeniser
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import findings_of
 from allusion_es.retrieval.latin import language_doubt, text_doubt
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 FOREIGN = """
 the Lord is my shepherd, I shall not want
@@ -57,25 +57,25 @@ Et factum est in diebus illis ut iret in Thessalonicensem ciuitatem
 
 @pytest.mark.parametrize("text", FOREIGN)
 def test_other_languages_are_told(vulgate_index: LocalIndex, text: str) -> None:
-    answer = Retriever(vulgate_index, reranker=None).answer(text)
+    answer = Retriever(vulgate_index, QueryOptions(reranker=None)).answer(text)
     assert answer.doubt.endswith("in 'vulgate'; is it Latin?")
     assert text_doubt(text, vulgate_index, Analyser())
 
 
 @pytest.mark.parametrize("text", LATIN)
 def test_latin_is_not_doubted(vulgate_index: LocalIndex, text: str) -> None:
-    assert Retriever(vulgate_index, reranker=None).answer(text).doubt == ""
+    assert Retriever(vulgate_index, QueryOptions(reranker=None)).answer(text).doubt == ""
     assert text_doubt(f"{text}. " * 50, vulgate_index, Analyser()) == ""
 
 
 def test_verses_are_latin(vulgate_index: LocalIndex) -> None:
     verses = [passage.text for passage in vulgate_index.passages(vulgate_index.ids()[:20_000:100])]
-    retriever = Retriever(vulgate_index, reranker=None)
+    retriever = Retriever(vulgate_index, QueryOptions(reranker=None))
     assert [verse for verse in verses if retriever.answer(verse).doubt] == []
 
 
 def test_reports_say_it(vulgate_index: LocalIndex) -> None:
-    retriever = Retriever(vulgate_index, reranker=None)
+    retriever = Retriever(vulgate_index, QueryOptions(reranker=None))
     answers = [retriever.answer("the Lord is my shepherd")]
     (finding,) = findings_of(answers, vulgate_index, retriever.analyser, retriever.compared)
     assert finding.note == (
@@ -86,7 +86,7 @@ def test_reports_say_it(vulgate_index: LocalIndex) -> None:
 
 @pytest.mark.parametrize("text", ["123 456", "…", "33, 9", "§ 12"])
 def test_no_word_at_all(vulgate_index: LocalIndex, text: str) -> None:
-    doubt = Retriever(vulgate_index, reranker=None).answer(text).doubt
+    doubt = Retriever(vulgate_index, QueryOptions(reranker=None)).answer(text).doubt
     assert doubt == "there is no word in it; numbers and signs are not searched for"
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -60,6 +61,35 @@ def test_no_module_unpickles_or_evaluates() -> None:
                 assert node.func.id not in {"eval", "exec"}
 
 
+WALKS = (ROOT / "docs" / "architecture.md").read_text().partition("## Five walks")[2]
+STEPS = sorted(
+    {
+        name
+        for name in re.findall(r"`([a-z_]+(?:\.[A-Za-z_]+)+)`", WALKS.partition("## Data flow")[0])
+        if name.partition(".")[0] in FOLDERS
+    }
+)
+
+
+def test_the_walks_name_enough_to_be_followed() -> None:
+    assert len(STEPS) > 50
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_every_step_of_a_walk_exists(name: str) -> None:
+    parts = name.split(".")
+    length = next(n for n in range(len(parts), 0, -1) if _is_module(".".join(parts[:n])))
+    found: object = importlib.import_module(f"allusion_es.{'.'.join(parts[:length])}")
+    for part in parts[length:]:
+        found = getattr(found, part)
+    assert callable(found)
+
+
+def _is_module(name: str) -> bool:
+    path = ROOT / name.replace(".", "/")
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
 def test_changed_code_in_a_nested_package_changes_the_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,3 +116,19 @@ def test_changed_code_in_a_nested_package_changes_the_hash(
     (inner / "more.py").rename(inner / "other.py")
     assert len({first, second, third, hashed()}) == 4
     code_hash.cache_clear()
+
+
+def test_what_newcomers_are_told_of_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    quoted = re.findall(r"`([^`\s]+)`", text)
+    paths = [each for each in quoted if re.fullmatch(r"[\w.-]+(/[\w.-]*)+|[\w-]+\.(md|toml)", each)]
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    tasks = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)`", text)) == tasks - {"help"}
+    markers = {
+        line.partition(":")[0] for line in CONFIG["tool"]["pytest"]["ini_options"]["markers"]
+    }
+    assert {
+        line[3:].partition("`")[0] for line in text.splitlines() if line[:3] == "| `"
+    } >= markers

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 from learning_fixtures import APART, NAMES, code_links, collection, link
+from processes import Run
 
 from allusion_es.learning.validation import Figures, best_ranks, folds_by_work, groups
 from allusion_es.retrieval.types import Ranking

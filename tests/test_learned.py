@@ -8,19 +8,23 @@ import numpy as np
 import pytest
 from little_vectors import LittleVectors
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.word_parts import grams
-from allusion_es.rerankers._features import FeatureMaker
-from allusion_es.rerankers._spelling import Spelling
-from allusion_es.rerankers.learned import Learned
-from allusion_es.rerankers.learned_model import read_model, write_model
+from allusion_es.language.citations.word_parts import grams
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.local.index import LocalIndex
+from allusion_es.rerankers._shared.features import FeatureMaker
+from allusion_es.rerankers._shared.spelling import Spelling
+from allusion_es.rerankers.learned import Learned, read_model, write_model
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.coded_texts import code_texts
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.reranking import Candidates
-from allusion_es.retrieval.texts import code_texts
-from allusion_es.retrieval.types import AnalysedQuery, Floats, Query, Ranking
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Query,
+    Ranking,
+)
 
 TEXTS = ["x y z", "x y", "w", "y x"]
 IDF = {"x": math.log(4 / 4), "y": math.log(4 / 4), "z": math.log(4 / 2), "w": math.log(4 / 2)}
@@ -180,7 +184,7 @@ def test_the_shipped_model_has_the_features_of_this_program() -> None:
 def test_the_paper_s_example_is_found_and_explained(vulgate_index: LocalIndex) -> None:
     asked = Query("sed dilectio illa supereminet omni scientiae")
     retriever = Retriever(
-        vulgate_index, fields=("token", "lemma"), reranker="learned", explain=True
+        vulgate_index, QueryOptions(fields=("token", "lemma"), reranker="learned", explain=True)
     )
     hits = retriever.answer(asked).hits
     assert "Eph.3.19" in [hit.id for hit in hits]

@@ -12,28 +12,27 @@ from learning_fixtures import APART, NAMES, code_links, collection, link, words
 
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.progress import silent
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_file import save_citation_vectors as save
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.word_parts import WordParts, gram_keys, lemma_key, token_key
-from allusion_es.learning.adam import Adam
-from allusion_es.learning.contrast import Batch, Parameters, gradient
-from allusion_es.learning.leaks import without_leaks
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.citations.vectors import save_citation_vectors as save
+from allusion_es.language.citations.word_parts import WordParts, gram_keys, lemma_key, token_key
+from allusion_es.language.latin.analysis import Analyser
 from allusion_es.learning.links import check_enough, known_links
-from allusion_es.learning.negatives import hard_negatives
-from allusion_es.learning.texts import (
+from allusion_es.learning.optimisation import Adam, Batch, Parameters, gradient
+from allusion_es.learning.sampling import hard_negatives
+from allusion_es.learning.train import CitationTraining, train
+from allusion_es.learning.validation import without_leaks
+from allusion_es.learning.word_matrices import (
     Lemmas,
-    WordNumbers,
+    WordNumbering,
     count_matrix,
     lemma_idf,
     part_matrix,
     root_matrix,
 )
-from allusion_es.learning.train import Training, train
 from allusion_es.retrieval.types import Query
 
-SMALL = Training(dimension=16, batch=32, epochs=3)
+SMALL = CitationTraining(dimension=16, batch=32, epochs=3)
 
 
 def _parameters(rng: np.random.Generator) -> tuple[Parameters, list[Any]]:
@@ -110,7 +109,7 @@ def test_adam_moves_touched_rows_as_the_paper_says() -> None:
 
 
 def test_idf_and_roots_by_hand() -> None:
-    numbers = WordNumbers()
+    numbers = WordNumbering()
     codes = [numbers.encode(words(text)) for text in ("rex rex rex rex mare", "rex", "nox")]
     lemmas = Lemmas.of(numbers.words)
     roots = root_matrix(codes, len(numbers))
@@ -133,7 +132,7 @@ def test_a_word_is_the_weighted_sum_of_its_parts() -> None:
 
 def test_negatives_share_words_but_are_not_cited_or_near() -> None:
     texts = ["rex nox", "mare", "dies", "terra", "rex", "rex rex", "lux", "uinum", "mons", "panis"]
-    numbers = WordNumbers()
+    numbers = WordNumbering()
     # Common words say nothing: with ten passages, only a word of one passage is rare.
     passages = [numbers.encode(words(text)) for text in texts * 5]
     query = numbers.encode(words("nox rex"))
@@ -195,7 +194,7 @@ def test_the_same_seed_gives_the_same_bytes_also_if_interrupted(tmp_path: Path) 
     for number, table in enumerate((whole, resumed, train(links, verses, None, SMALL))):
         save(tmp_path / str(number), table, settings, {"links": 120})
     assert len({(tmp_path / str(number)).read_bytes() for number in range(3)}) == 1
-    other = train(links, verses, None, Training(dimension=16, batch=32, epochs=3, seed=2))
+    other = train(links, verses, None, CitationTraining(dimension=16, batch=32, epochs=3, seed=2))
     assert not np.array_equal(other.rows, whole.rows)
 
 
@@ -209,7 +208,9 @@ def test_a_checkpoint_of_another_training_is_not_used(tmp_path: Path) -> None:
 
 def test_it_learns_what_no_shared_word_tells(tmp_path: Path) -> None:
     verses = collection()
-    table = train(code_links(300), verses, None, Training(dimension=32, batch=64), progress=silent)
+    table = train(
+        code_links(300), verses, None, CitationTraining(dimension=32, batch=64), progress=silent
+    )
     save(tmp_path / "model", table, Analyser().settings, {})
     model = CitationVectors(tmp_path / "model")
     found = model.text_vectors(verses.texts)
@@ -247,7 +248,7 @@ def test_other_languages_are_refused() -> None:
 
 def test_numbers_that_cannot_be_used_are_refused() -> None:
     with pytest.raises(UsageError, match=r"learn.epochs must be from 1"):
-        Training(epochs=0)
+        CitationTraining(epochs=0)
 
 
 def test_going_on_keeps_what_was_learned_and_adds_to_it() -> None:
@@ -261,4 +262,4 @@ def test_going_on_keeps_what_was_learned_and_adds_to_it() -> None:
     same = more.rows[np.searchsorted(more.keys, first.keys)]
     assert 0 < np.abs(same - first.rows).max() < 0.5
     with pytest.raises(UsageError, match="vectors of 16 numbers cannot be gone on from with 32"):
-        train(other, verses, None, Training(dimension=32), start=first)
+        train(other, verses, None, CitationTraining(dimension=32), start=first)

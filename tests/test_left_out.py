@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from serve_fixtures import NAME, Serving
 
 from allusion_es.cli import main
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import (
     AllusionError,
     PluginError,
@@ -23,25 +24,25 @@ from allusion_es.core.errors import (
     UsageError,
 )
 from allusion_es.corpora.passage import Passage
-from allusion_es.evaluation.experiments import MANUAL, Experiment, Line
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.line_runs import line_runs
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.methods import ORACLE, Method
-from allusion_es.evaluation.runner import compute_runs
-from allusion_es.evaluation.work import QuerySet, Task
-from allusion_es.language.analysis import Analyser, Analysis
-from allusion_es.reports.answer_lines import answer_json
+from allusion_es.evaluation.paper.experiments import MANUAL, Experiment, TableLine, line_runs
+from allusion_es.evaluation.runner import QuerySet, Task, compute_runs
+from allusion_es.language.latin.analysis import Analyser, Analysis
+from allusion_es.local.build import build_local
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
+from allusion_es.reports.answers import answer_json
 from allusion_es.retrieval import pipeline
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.local_build import build_local
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.ranker import Ranker
+from allusion_es.retrieval.pipeline import QueryOptions, Ranker, Retriever
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.traces import Trace, Tracer
-from allusion_es.retrieval.types import AnalysedQuery, Floats, Query
+from allusion_es.retrieval.types import (
+    AnalysedQuery,
+    Query,
+)
 from allusion_es.retrieval.unanswered import Unanswered
 
 VERSES = {
@@ -87,7 +88,10 @@ def is_bad(query: Query) -> bool:
 
 def faulty(index: LocalIndex, grouped: bool = False) -> Retriever:
     return Retriever(
-        index, generators=("faulty-stage",), reranker="faulty", explain=True, grouped=grouped
+        index,
+        QueryOptions(
+            generators=("faulty-stage",), reranker="faulty", explain=True, grouped=grouped
+        ),
     )
 
 
@@ -114,7 +118,7 @@ def test_each_answer_is_that_of_the_query_alone(
 def test_one_query_alone_raises(index: LocalIndex, word: str) -> None:
     with pytest.raises(AllusionError) as raised:
         faulty(index).answer(f"dominus {word}")
-    assert raised.value.exit_code == (4 if word == "vector" else 11)
+    assert raised.value.exit_code == (4 if word in ("vector", "input") else 11)
 
 
 def test_the_message_says_who_failed_how_and_where(index: LocalIndex) -> None:
@@ -142,19 +146,25 @@ def test_a_server_that_is_gone_is_raised_at_once(
 
     monkeypatch.setattr(LocalIndex, "search", gone)
     with pytest.raises(ServerUnavailableError):
-        list(Retriever(index, reranker=None).answers([Query("deus", "1"), Query("lux", "2")]))
+        list(
+            Retriever(index, QueryOptions(reranker=None)).answers(
+                [Query("deus", "1"), Query("lux", "2")]
+            )
+        )
 
 
 def test_a_plug_in_that_does_not_start_is_one_line(index: LocalIndex) -> None:
     said = r"plug-in 'unstartable' cannot be started \(OSError: no licence\)"
     with pytest.raises(PluginError, match=said):
-        Retriever(index, reranker="unstartable")
+        Retriever(index, QueryOptions(reranker="unstartable"))
     with pytest.raises(PluginError, match=said):
-        Retriever(index, generators=("unstartable",), reranker=None)
+        Retriever(index, QueryOptions(generators=("unstartable",), reranker=None))
 
 
 def test_notes_that_fail_cost_no_answer(index: LocalIndex) -> None:
-    retriever = Retriever(index, reranker="faulty", settings={"faulty": {"even_notes": "true"}})
+    retriever = Retriever(
+        index, QueryOptions(reranker="faulty", settings={"faulty": {"even_notes": "true"}})
+    )
     assert retriever.answer("dominus").hits
     (note,) = retriever.notes
     assert "reranker's notes failed (KeyError" in note
@@ -178,7 +188,7 @@ def broken_words(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("is_list", [True, False])
 def test_words_that_cannot_be_analysed_cost_one_query(index: LocalIndex, is_list: bool) -> None:
     asked = [Query("fractum", "1"), Query("dominus", "2"), Query("deus fractum", "3")]
-    retriever = Retriever(index, reranker="tesserae")
+    retriever = Retriever(index, QueryOptions(reranker="tesserae"))
     answers = list(retriever.answers(asked if is_list else iter(asked)))
     assert [answer.failure is None for answer in answers] == [False, True, False]
     assert [answer.query.query for answer in answers] == asked
@@ -244,7 +254,7 @@ def test_runs_lack_what_could_not_be_answered_and_ask_it_again(
     bad = sorted(query.query_id for query in asked if is_bad(query))
     for _ in range(2):  # what failed was not kept as answered
         told.clear()
-        runs = compute_runs(task, wanted, workers=workers, folder=tmp_path, tell=tell)
+        runs = compute_runs(task, wanted, workers=workers, folder=tmp_path, on_unanswered=tell)
         first, second = runs
         assert sorted(told) == [("faulty", name) for name in bad]
         assert set(first) == {query.query_id for query in asked if not is_bad(query)}
@@ -255,7 +265,7 @@ def test_runs_lack_what_could_not_be_answered_and_ask_it_again(
         raise AssertionError("it was kept")
 
     monkeypatch.setattr(Ranker, "rank", never)
-    (kept,) = compute_runs(task, wanted[1:], folder=tmp_path, tell=tell)
+    (kept,) = compute_runs(task, wanted[1:], folder=tmp_path, on_unanswered=tell)
     assert kept.keys() == second.keys()
 
 
@@ -268,7 +278,7 @@ def test_the_oracle_lacks_what_its_model_lacks(path: Path, monkeypatch: pytest.M
     links = [GoldLink(query, ("Ps.22.1",)) for query in queries(("raise",))]
     asked = tuple(link.query for link in links)
     task = Task(partial(LocalIndex, path), (QuerySet(MANUAL, asked),))
-    line = Line(Method(ORACLE), 0, {"method": ORACLE})
+    line = TableLine(Method(ORACLE), 0, {"method": ORACLE})
     experiment = Experiment("", task.sets, (line,))
 
     class Failing:
@@ -279,9 +289,9 @@ def test_the_oracle_lacks_what_its_model_lacks(path: Path, monkeypatch: pytest.M
                 raise ValueError("no")
             return np.ones(len(candidates))
 
-    monkeypatch.setattr("allusion_es.retrieval.ranker.load_reranker", lambda *_: Failing())
+    monkeypatch.setattr("allusion_es.retrieval.pipeline.load_reranker", lambda *_: Failing())
     told: list[object] = []
-    ((_, run),) = line_runs(experiment, links, task, tell=lambda *each: told.append(each))
+    ((_, run),) = line_runs(experiment, links, task, on_unanswered=lambda *each: told.append(each))
     assert set(run) == {"good-0", "good-1"}
     assert len(told) == 2  # by each of the two models
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.normalise import fold
-from allusion_es.language.tokenise import Tokeniser, printed_words
-from allusion_es.retrieval.models import Models
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.language.latin.fold import fold
+from allusion_es.language.latin.tokenise import Tokeniser, printed_words
+from allusion_es.retrieval.citation_models import CitationModels
 
 LATIN = [
     chr(code)
@@ -141,7 +141,7 @@ def test_words_and_their_places_agree(text: str) -> None:
 
 
 def test_what_comes_with_the_program_fits_an_index_that_is_built_now(tmp_path: Path) -> None:
-    vectors = Models(tmp_path).shipped()
+    vectors = CitationModels(tmp_path).shipped()
     assert vectors is not None
     assert vectors.fits(Analyser().settings)
     assert not vectors.fits(replace(Analyser().settings, stop_words=True))

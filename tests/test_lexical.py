@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import UsageError
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.bm25 import Bm25
 from allusion_es.rerankers.bow import BagOfWords
 from allusion_es.rerankers.jaccard import Jaccard
 from allusion_es.rerankers.tfidf import TfIdf
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.reranking import Candidates, Collection, Reranker
 from allusion_es.retrieval.types import Ranking, SearchRequest
 

@@ -17,13 +17,13 @@ from allusion_es.core.errors import (
     VerseError,
 )
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import Analyser, Analysis
+from allusion_es.language.latin.analysis import Analyser, Analysis
+from allusion_es.local.build import build_local
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import AnalysedPassage, analyse_passages
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.local_build import build_local
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.types import SearchRequest, Within
+from allusion_es.retrieval.types import SearchFilter, SearchRequest
 
 SETTINGS = IndexSettings(Analyser().settings)
 
@@ -135,8 +135,10 @@ def test_filters(tmp_path: Path) -> None:
     build_local(path, analyse_passages(passages, analyser), SETTINGS)
     index = LocalIndex(path)
 
-    def ids(**within: frozenset[str]) -> tuple[str, ...]:
-        request = SearchRequest("bm25", "lemma", 9, words={"deus": 1}, within=Within(**within))
+    def ids(**search_filter: frozenset[str]) -> tuple[str, ...]:
+        request = SearchRequest(
+            "bm25", "lemma", 9, words={"deus": 1}, search_filter=SearchFilter(**search_filter)
+        )
         return index.search([request])[0].ids
 
     assert ids() == ("1", "2", "3")
@@ -145,8 +147,8 @@ def test_filters(tmp_path: Path) -> None:
     assert ids(testaments=frozenset({"nt"})) == ("2",)
     assert ids(books=frozenset({"Ps"})) == ()
     assert index.ids() == ("1", "2", "3")
-    assert index.ids(Within(works=frozenset({"w"}))) == ("1", "2")
-    assert index.ids(Within(books=frozenset({"Ps"}))) == ()
+    assert index.ids(SearchFilter(works=frozenset({"w"}))) == ("1", "2")
+    assert index.ids(SearchFilter(books=frozenset({"Ps"}))) == ()
     with pytest.raises(UsageError, match="no word vectors"):
         index.search([SearchRequest("knn", "token", 1, vector=np.ones(2, np.float32))])
 

@@ -6,23 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import Run
 
 from allusion_es.core.errors import InputError
 from allusion_es.evaluation.manifest import (
     FORMAT,
     Manifest,
-    Results,
+    ResultHashes,
     differences,
     read_manifest,
     run_hash,
     versions,
     write_manifest,
 )
-from allusion_es.evaluation.runs import Found, found_in
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.evaluation.runs import QueryRanking, found_in
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.types import Ranking
 
 GOLD = (
@@ -85,20 +85,20 @@ def test_what_differs_is_told(run: Run, gold: Path) -> None:
 
 def test_a_run_has_a_hash_of_its_own() -> None:
     one = Ranking(("a", "b"), np.array([2.0, 1.0]))
-    runs: list[Mapping[str, Found]] = [
+    runs: list[Mapping[str, QueryRanking]] = [
         {},
         {"q": found_in(one)},
         {"r": found_in(one)},
         {"q": found_in(Ranking(("b", "a"), one.scores))},
         {"q": found_in(Ranking(one.ids, np.array([2.0, np.nextafter(1.0, 2.0)])))},
-        {"q": Found(one, np.array([2, 1], np.int32))},
+        {"q": QueryRanking(one, np.array([2, 1], np.int32))},
     ]
     assert len({run_hash(run) for run in runs}) == len(runs)
     assert run_hash({"q": found_in(one)}) == run_hash({"q": found_in(one)})
 
 
 def test_tables_have_hashes_and_nan_is_none() -> None:
-    results = Results()
+    results = ResultHashes()
     results.add_table([{"mrr": 50.0}])
     first = results.table
     results.add_table([{"mrr": 50.1}])

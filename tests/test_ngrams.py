@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from allusion_es.core.arrays import ArrayFile, save_arrays
 from allusion_es.core.errors import UsageError
-from allusion_es.language.word_parts import all_grams, grams
-from allusion_es.retrieval.generators import MAX_WORDS, Ngrams, searched_grams
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
-from allusion_es.retrieval.types import SearchRequest, Within
+from allusion_es.language.citations.word_parts import all_grams, grams
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
+from allusion_es.retrieval.generators import MAX_WORDS, NgramSearch, searched_grams
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
+from allusion_es.retrieval.types import SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import lucene_lengths
 
 K1, B = 1.2, 0.75
@@ -65,7 +65,7 @@ def test_scores_are_bm25_of_grams(texts: list[list[str]], query: list[str]) -> N
 
 def test_spellings_and_stems_are_found() -> None:
     texts = {"1": "celum et terra", "2": "mare magnum", "3": "gratiam caelestem", "4": ""}
-    retriever = Retriever(index_texts(texts), generators=["ngrams"], reranker=None)
+    retriever = Retriever(index_texts(texts), QueryOptions(generators=["ngrams"], reranker=None))
     assert retriever.answer("caeli").hits[0].id == "1"
     assert retriever.answer("gracia").hits[0].id == "3"
     assert not retriever.answer("zz").hits
@@ -87,14 +87,16 @@ def test_of_very_many_grams_the_longest_are_searched_for() -> None:
 def test_an_index_without_them_says_so(tmp_path: Path) -> None:
     """As indexes of format 2 are, which can be searched for words still."""
     index = index_texts({"1": "rex magnus"})
-    file = index._file
+    file = index._saved.file
     arrays = {name: file.load(name) for name in file._table if not name.startswith("ngram.")}
     save_arrays(tmp_path / "old.idx", {**file.meta, "format": 2}, arrays)
     old = LocalIndex(tmp_path / "old.idx")
-    assert "ngrams" in index.parts
-    assert "ngrams" not in old.parts
-    assert [hit.id for hit in Retriever(old, reranker=None).answer("rex").hits] == ["1"]
-    analysed = Retriever(old, reranker=None).answer("rex").query
+    assert "ngrams" in index.capabilities
+    assert "ngrams" not in old.capabilities
+    assert [hit.id for hit in Retriever(old, QueryOptions(reranker=None)).answer("rex").hits] == [
+        "1"
+    ]
+    analysed = Retriever(old, QueryOptions(reranker=None)).answer("rex").query
     with pytest.raises(UsageError, match="index 'old' has no n-grams; rebuild it"):
-        Ngrams().rank([analysed], old, "token", 5, Within())
+        NgramSearch().rank([analysed], old, "token", 5, SearchFilter())
     assert isinstance(file, ArrayFile)

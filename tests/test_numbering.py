@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 
 from allusion_es.core.errors import UsageError, VerseError
-from allusion_es.corpora.numbering import NUMBERINGS, Numbering, to_vulgate
+from allusion_es.corpora.bible.numbering import NUMBERINGS, Numbering, to_vulgate
 from allusion_es.corpora.passage import Passage
 
 # Verses in each chapter, counted in the King James Version.

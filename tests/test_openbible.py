@@ -7,10 +7,10 @@ import pytest
 
 from allusion_es.core.errors import DownloadError, UsageError, VerseError
 from allusion_es.corpora.packages import CROSS_REFERENCES, fetch, verify
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.openbible import openbible_links
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.gold.openbible import openbible_links
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import VerseError
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.parallels import LIKE, MOST, Parallels, find_parallels
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
+from allusion_es.retrieval.parallels import LIKE, MOST, ParallelFinder, Parallels
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.spool import SpooledWords
 from allusion_es.retrieval.types import Parallel
 
@@ -22,14 +22,11 @@ WORDS = st.lists(st.integers(0, 9), max_size=6)
 def found(texts: list[list[int]], like: float = LIKE, pieces: int = 3) -> dict[int, int]:
     df = np.array([sum(word in text for text in texts) for word in range(10)], dtype=np.int64)
     some = (texts[start : start + pieces] for start in range(0, len(texts), pieces))
-    spooled = [
-        SpooledWords(
-            np.array([word for text in piece for word in text], dtype=np.int64),
-            np.array([len(text) for text in piece], dtype=np.int64),
-        )
-        for piece in some
-    ]
-    groups = find_parallels(spooled, df, sum(bool(text) for text in texts), like)
+    finder = ParallelFinder(df, sum(bool(text) for text in texts))
+    for piece in some:
+        words = np.array([word for text in piece for word in text], dtype=np.int64)
+        finder.add(SpooledWords(words, np.array([len(text) for text in piece], dtype=np.int64)))
+    groups = finder.parallels(like)
     return dict(zip(groups.passages.tolist(), groups.groups.tolist(), strict=True))
 
 
@@ -118,7 +115,9 @@ VERSES = {
 def test_one_of_each_group_is_a_hit_and_names_the_others() -> None:
     index = index_texts(VERSES)
     assert index.parallels(["John.12.8", "Gen.1.1"]) == [("Matt.26.11", "Mark.14.7"), ()]
-    answer = Retriever(index, reranker=None, top=2, grouped=True).answer("pauperes enim semper")
+    answer = Retriever(index, QueryOptions(reranker=None, top=2, grouped=True)).answer(
+        "pauperes enim semper"
+    )
     assert [(hit.rank, hit.id) for hit in answer.hits] == [(1, "John.12.8"), (2, "Ps.40.2")]
     first, second = answer.hits
     assert first.parallels == (
@@ -130,7 +129,7 @@ def test_one_of_each_group_is_a_hit_and_names_the_others() -> None:
 
 def test_ranks_are_those_of_all_where_nothing_is_grouped() -> None:
     index = index_texts(VERSES)
-    answer = Retriever(index, reranker=None, top=4).answer("pauperes enim semper")
+    answer = Retriever(index, QueryOptions(reranker=None, top=4)).answer("pauperes enim semper")
     assert {hit.id for hit in answer.hits[:3]} == {"John.12.8", "Mark.14.7", "Matt.26.11"}
     assert not any(hit.parallels for hit in answer.hits)
 
@@ -139,8 +138,10 @@ def test_ranks_are_those_of_all_where_nothing_is_grouped() -> None:
 def test_no_two_hits_are_of_one_group(texts: list[str]) -> None:
     index = index_texts({f"v{number:02}": text for number, text in enumerate(texts)})
     query = "pauperes deus lux beatus vir principio"
-    plain = Retriever(index, reranker=None, top=100).answer(query).hits
-    grouped = Retriever(index, reranker=None, top=100, grouped=True).answer(query).hits
+    plain = Retriever(index, QueryOptions(reranker=None, top=100)).answer(query).hits
+    grouped = (
+        Retriever(index, QueryOptions(reranker=None, top=100, grouped=True)).answer(query).hits
+    )
     of = dict(zip([hit.id for hit in plain], index.parallels([h.id for h in plain]), strict=True))
     best: list[str] = []
     for hit in plain:
@@ -153,7 +154,9 @@ def test_no_two_hits_are_of_one_group(texts: list[str]) -> None:
 def test_of_a_group_larger_than_what_is_named_one_is_a_hit() -> None:
     texts = {f"v{number:03}": "factum est verbum domini ad me" for number in range(3 * MOST)}
     texts |= {f"w{number:03}": f"aliud{number}" for number in range(3 * MOST)}
-    answer = Retriever(index_texts(texts), reranker=None, top=50, grouped=True).answer("verbum")
+    answer = Retriever(
+        index_texts(texts), QueryOptions(reranker=None, top=50, grouped=True)
+    ).answer("verbum")
     assert [hit.id for hit in answer.hits] == ["v000"]
     assert len(answer.hits[0].parallels) == MOST
 

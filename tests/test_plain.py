@@ -4,7 +4,7 @@ import pytest
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.plain import read_text_lines, read_verse_lines, verse_passage
+from allusion_es.corpora.passage_files import read_text_lines, read_verse_lines, verse_passage
 
 
 @pytest.fixture
@@ -19,6 +19,13 @@ def test_one_passage_a_line(path: Path) -> None:
         Passage("3", "et laudabilis valde", "Psalmi", order=1, reference="3"),
     ]
     assert {passage.work for passage in read_text_lines(path, work="Conf.")} == {"Conf."}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\u2028"])
+def test_line_ends_of_all_programs(path: Path, end: str) -> None:
+    path.write_bytes(f"Ps 22,1\tDominus{end}Ps 22,2\tin loco{end}".encode())
+    assert [each.text for each in read_verse_lines(path)] == ["Dominus", "in loco"]
+    assert [each.id for each in read_text_lines(path)] == ["1", "2"]
 
 
 def test_one_verse_a_line_in_any_style(path: Path) -> None:

@@ -5,10 +5,10 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import Run
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "write-a-reranker.md"
 
@@ -38,8 +38,6 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     return name
 """
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
@@ -64,15 +62,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(target)
 
 
-def test_its_reranker_is_listed_and_ranks(run: Run, installed: str) -> None:
+def test_its_reranker_is_listed_and_ranks(run_process: Run, installed: str) -> None:
     path = os.pathsep.join(filter(None, [installed, os.environ.get("PYTHONPATH")]))
-    listed = run("list", "rerankers", "--format", "tsv", PYTHONPATH=path)
+    listed = run_process("list", "rerankers", "--format", "tsv", PYTHONPATH=path)
     assert listed.returncode == 0, listed.stderr
     assert "long-words" in listed.stdout
     assert "allusion-long-words" in listed.stdout
     for name in ("long-words", "fuse:long-words+soft-cosine"):
         asked = ("query", "gustate et videte quoniam suavis est dominus", "--rerank", name)
-        found = run(*asked, "--explain", PYTHONPATH=path)
+        found = run_process(*asked, "--explain", PYTHONPATH=path)
         assert found.returncode == 0, found.stderr
         assert "Ps 33,9" in found.stdout
 

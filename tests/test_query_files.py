@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
+from allusion_es.cli.options import InputFormat
 from allusion_es.cli.queries import read_queries
-from allusion_es.cli.query import InputFormat
 from allusion_es.core.errors import InputError
-from allusion_es.evaluation.gold_files import read_gold
+from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.retrieval.types import Query
 
 TABLE = InputFormat.table
@@ -42,6 +42,7 @@ def complaint(argument: str, kind: InputFormat | None = None, **columns: str) ->
         ("a.csv", 'text,query_id,before,after\n"vir, et",q1,sed,\nlex,q2,,non\n'),
         ("a.csv", '\ufefftext,query_id,before,after\r\n"vir, et",q1,sed,\r\nlex,q2,,non\r\n'),
         ("a.csv", 'after;Text;before;query_id;x\n;"vir, et";sed;q1;y\nnon;lex;;q2;y\n'),
+        ("a.csv", '"sep=;"\r\nid;text;before;after\r\nq1;vir, et;sed;\r\nq2;lex;;non\r\n'),
         ("A.CSV", 'sep=;\r\nid;text;before;after\r\nq1;vir, et;sed;\r\nq2;lex;;non\r\n'),
         ("a.csv", 'id\ttext\tbefore\tafter\nq1\t"vir, et"\tsed\t\nq2\tlex\t\tnon\n'),
         ("a.tsv", "query_id\ttext\tbefore\tafter\n\nq1\tvir, et\tsed\t\n\t\t\t\nq2\tlex\t\tnon\n"),
@@ -56,6 +57,30 @@ def test_tables_and_json_lines(file: "Maker", name: str, data: str) -> None:
         Query("vir, et", "q1", before="sed"),
         Query("lex", "q2", after="non"),
     ]
+
+
+@pytest.mark.parametrize("divider", [",", ";", "\t"])
+def test_a_text_that_is_a_table(file: "Maker", divider: str) -> None:
+    data = f"\ufeffquery_id{divider}Text\r\nq1{divider}vir\r\nq2{divider}lex\r\n"
+    assert read_queries(file("a.txt", data), None) == [Query("vir", "q1"), Query("lex", "q2")]
+
+
+def test_one_row_without_words_costs_no_other(file: "Maker") -> None:
+    queries = [Query("vir", "1"), Query("", "2"), Query("lex", "3")]
+    assert read_queries(file("a.csv", "text,id\nvir,1\n,2\nlex,3\n"), None) == queries
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\u2028", "\u2029"])
+def test_line_ends_of_all_programs(file: "Maker", end: str) -> None:
+    queries = read_queries(file("a.txt", f"vir{end}{end}lex{end}"), None)
+    assert queries == [Query("vir", "1"), Query("lex", "3")]
+
+
+def test_folders(file: "Maker") -> None:
+    Path("gold").mkdir()
+    for argument in ("gold/", "./gold", "."):
+        assert complaint(argument) == f"{argument}: it is a folder; give the path of a file in it"
+    assert read_queries("gold", None) == [Query("gold")]
 
 
 def test_a_cell_of_several_lines_and_ids_by_line(file: "Maker") -> None:
@@ -112,7 +137,8 @@ def test_columns_of_other_names(file: "Maker") -> None:
     [
         ("a.csv", "", "a.csv: the file is empty; give a header with 'text'"),
         ("a.csv", "text\n", "a.csv: there is no query in it"),
-        ("a.csv", "text,id\nvir,1\n,2\n", "a.csv:3: the query is empty"),
+        ("a.csv", "text,id\n,1\n ,2\n", "a.csv: there is no query in it"),
+        ("a.txt", '["vir", "lex"]', "a.txt:1: field 'text' is missing"),
         ("a.csv", "text,id\nvir,1\net,1\n", "a.csv:3: query_id '1' is also on line 2"),
         ("a.csv", "text,id\nvir\n", "a.csv:2: 1 cells, but the header has 2"),
         ("a.csv", "text,text\nvir,et\n", "a.csv:1: column 'text' is there twice"),
@@ -134,7 +160,8 @@ def test_pages_are_queries_by_paragraph(file: "Maker") -> None:
 
 @pytest.mark.parametrize(
     "argument",
-    ["missing.txt", "in principio.csv", "queries.TSV", "a.b.jsonl", "./a", "../x/y", "/no/where",
+    ["missing.ods", "missing.txt.gz", "missing.numbers", "https://a.b/c", "folder/none/", "a.shtml",
+     "missing.txt", "in principio.csv", "queries.TSV", "a.b.jsonl", "./a", "../x/y", "/no/where",
      "~/queries", "C:\\queries", "sermo.docx", "sermo.html"],
 )  # fmt: skip
 def test_what_looks_like_a_file_and_is_none(file: "Maker", argument: str) -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
-from allusion_es.retrieval.types import Floats
 
 
 def example(values: list[list[float]], *relevant: int) -> Example:

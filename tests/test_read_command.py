@@ -2,11 +2,15 @@
 
 import csv
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
 from conftest import Run
 from tei_fixtures import document
+
+from allusion_es.local.index import LocalIndex
 
 BODY = (
     '<pb n="12"/><div n="4"><p>Multi clamant, <note>clamant] =clamabant A</note>fratres.\n'
@@ -19,6 +23,16 @@ def tei(tmp_path: Path) -> Path:
     path = tmp_path / "sermo.xml"
     path.write_text(document(BODY), "utf-8")
     return path
+
+
+@pytest.mark.parametrize(
+    ("options", "data"),
+    [([], "gustate et\rvidete"), (["--input-format", "html"], "gust<b>ate</b> et<br>videte")],
+)
+def test_stdin(run: Run, options: list[str], data: str) -> None:
+    done = run("read", "-", *options, stdin=data)
+    assert (done.returncode, done.stdout) == (0, "l. 1: gustate et\nl. 2: videte\n")
+    assert done.stderr == "stdin: 3 words read\n"
 
 
 def test_a_line_for_each_place_and_for_what_is_left_out(run: Run, tei: Path) -> None:
@@ -94,3 +108,19 @@ def test_files_that_cannot_be_read(run: Run, tmp_path: Path) -> None:
     done = run("read", str(whole))
     assert (done.returncode, done.stdout) == (4, "")
     assert 'left out: xml:lang="en" (3 words, line 2); --language en reads it' in done.stderr
+
+
+@pytest.mark.parametrize("command", ["read", "scan"])
+def test_a_pipe_with_a_name_is_read_whole(
+    command: str, run: Run, tmp_path: Path, vulgate_index: LocalIndex
+) -> None:
+    pipe = tmp_path / "sermo"
+    os.mkfifo(pipe)
+    text = "<!DOCTYPE html><p>Gustate et videte quoniam suavis est Dominus</p>"
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    done = run(command, str(pipe))
+    writer.join()
+    assert done.returncode == 0
+    assert "Gustate et videte" in done.stdout
+    assert str(pipe) in done.stderr

@@ -8,12 +8,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from allusion_es.core.errors import ServerRefusedError, ServerUnavailableError, UsageError
-from allusion_es.es import https
-from allusion_es.es.answers import Count, check_answer
-from allusion_es.es.bounded import StrictJson
-from allusion_es.es.kibana import Kibana
+from allusion_es.core.records import Count
+from allusion_es.es.answers import Score, check_answer, shape_of
+from allusion_es.es.connection import StrictJson, TooLargeError, read_whole
+from allusion_es.es.kibana import client
+from allusion_es.es.kibana.client import Kibana
 from allusion_es.es.queries import tfidf_query
-from allusion_es.es.reading import TooLargeError, read_whole
 from allusion_es.retrieval.types import SearchRequest
 
 
@@ -70,7 +70,7 @@ def test_kibana_sends_byte_by_byte() -> None:
 
 
 def test_kibana_sends_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(https, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(client, "_MOST_BYTES", 1 << 20)
     with (
         sending(part=b" " * 10_000, pause=0) as url,
         pytest.raises(ServerRefusedError, match="sends more than any answer can have"),
@@ -80,14 +80,14 @@ def test_kibana_sends_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("number", [-1, 2**53 + 1, 0.5, True, "1", None])
 def test_what_is_no_count(number: object) -> None:
-    with pytest.raises(ServerRefusedError, match=r"cannot be understood \(count\)"):
-        check_answer({"count": number}, {"count": Count}, "http://es:9200")
+    with pytest.raises(ServerRefusedError, match=r"\(field 'count' must be a whole number from 0"):
+        check_answer({"count": number}, shape_of({"count": Count}), "http://es:9200")
 
 
 @pytest.mark.parametrize("score", [1e39, -1e39, "1", None, True])
 def test_what_is_no_score(score: object) -> None:
-    with pytest.raises(ServerRefusedError, match=r"cannot be understood \(sort.0\)"):
-        check_answer({"sort": [score]}, {"sort": (float,)}, "http://es:9200")
+    with pytest.raises(ServerRefusedError, match=r"\(field 'sort\[0\]' must be a number"):
+        check_answer({"sort": [score]}, shape_of({"sort": (Score,)}), "http://es:9200")
 
 
 @pytest.mark.parametrize("data", [b"NaN", b"-Infinity", b'"\\ud800"', b'{"\\uDFFF": 1}', b'"\xff"'])

@@ -13,7 +13,8 @@ import pytest
 
 from allusion_es.core.files import DATA_DIR_VARIABLE, data_dir
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _URL = "http://localhost:9200"
 _VENV = "python3 -m venv .venv"
@@ -78,7 +79,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("readme")
 
 
-@pytest.mark.parametrize(("command", "output"), steps(), ids=lambda text: text[:60])
+def _marked(command: str, output: str) -> object:
+    marks = [pytest.mark.process, *([pytest.mark.es] if _URL in command else [])]
+    return pytest.param(command, output, marks=marks, id=command[:60])
+
+
+@pytest.mark.parametrize(("command", "output"), [_marked(*step) for step in steps()])
 def test_command(
     command: str, output: str, folder: Path, request: pytest.FixtureRequest, vulgate_index: object
 ) -> None:
@@ -90,6 +96,7 @@ def test_command(
     assert same(run(command, folder, url)) == same(output)
 
 
+@pytest.mark.process
 def test_python(vulgate_index: object, tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     done = subprocess.run(
@@ -97,6 +104,15 @@ def test_python(vulgate_index: object, tmp_path: Path) -> None:
     )
     assert done.stderr == ""
     assert done.stdout.startswith("Ps 22,1 ")
+
+
+def test_ci_runs_the_tests_that_are_shown_and_then_all_others() -> None:
+    (shown,) = (in_place(command) for command, _ in steps() if " -m pytest" in command)
+    assert shown.endswith("-m quick")
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    first, second = (line.removeprefix(".venv/bin/") for line in lines if " -m pytest" in line)
+    assert (first, second) == (shown, shown.removesuffix("quick") + '"not quick"')
+    assert lines[-1].endswith(second)
 
 
 def test_every_command_is_shown() -> None:

@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from tei_fixtures import document
 
 from allusion_es.core.errors import VerseError
-from allusion_es.corpora.books import BOOKS, book_by_osis, plain_word
-from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.references import (
+from allusion_es.corpora.bible.books import BOOKS, book_by_osis, plain_word
+from allusion_es.corpora.bible.references import (
     Reference,
     find_references,
     parse_references,
 )
-from allusion_es.corpora.tei import read_tei
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.gold_check import check
-from allusion_es.evaluation.gold_fields import split_ids
-from allusion_es.evaluation.gold_ids import ReferenceReader
-from allusion_es.evaluation.gold_tei import gold_from_tei
-from allusion_es.evaluation.tei_references import cited_by, cited_in, read_note
-from allusion_es.language.analysis import Analyser
-from allusion_es.retrieval.memory import index_texts
+from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.tei.reader import read_tei
+from allusion_es.evaluation.gold.check import check
+from allusion_es.evaluation.gold.files import split_ids
+from allusion_es.evaluation.gold.ids import ReferenceReader
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.gold.tei import gold_from_tei
+from allusion_es.evaluation.gold.tei_references import references_in_note, references_in_target
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.types import Query
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -73,7 +73,7 @@ def test_every_entrance_reads_the_same(outcome: Outcome) -> None:
     if any(not reference.verse for reference in read(outcome.written)):
         return  # notes give no links to whole chapters
     if not meant or outcome.form != "address":
-        cited, refused = read_note(outcome.written)
+        cited, refused = references_in_note(outcome.written)
         in_note = [str(found) for each in cited for found in read(each.written)]
         if meant:
             assert in_note == list(meant)
@@ -81,7 +81,7 @@ def test_every_entrance_reads_the_same(outcome: Outcome) -> None:
         elif in_note:  # a good reference beside what is refused, or beside other words
             assert refused or outcome.written == "Ps 22,1 xyz"
     in_attribute = [
-        str(found) for each in cited_by(outcome.written) for found in read(each.written)
+        str(found) for each in references_in_target(outcome.written) for found in read(each.written)
     ]
     assert in_attribute in ([], list(meant))
     if meant:
@@ -173,7 +173,7 @@ def test_no_book_is_read_whose_name_is_not_there(text: str) -> None:
 
 
 def numbers_of(text: str) -> set[int]:
-    from allusion_es.corpora._roman import roman_to_int
+    from allusion_es.corpora.bible.reference_tokens import roman_to_int
 
     words = re.findall(r"[0-9]+|[^\W\d_]+", text)
     return {int(word) if word.isdecimal() else roman_to_int(word) or 0 for word in words}
@@ -209,7 +209,7 @@ def test_a_list_holds_what_a_note_finds(text: str) -> None:
 @settings(max_examples=300)
 @given(TEXTS)
 def test_what_a_note_cites_is_read_again(text: str) -> None:
-    for each in cited_in(text):
+    for each in references_in_note(text)[0]:
         found = read(each.written)
         assert found
         assert all(reference.verse for reference in found)
@@ -249,7 +249,7 @@ def test_cells_are_cut_only_where_each_part_means_the_same(
 def test_what_a_note_does_not_read_is_named(
     text: str, read_as: list[str], refused: list[str]
 ) -> None:
-    cited, left = read_note(text)
+    cited, left = references_in_note(text)
     assert [each.written for each in cited] == read_as
     assert [each.written for each in left] == refused
     assert all(each.reason for each in left)

@@ -3,9 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import UsageError, VerseError
-from allusion_es.corpora.books import BOOKS
-from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.references import (
+from allusion_es.corpora.bible.books import BOOKS
+from allusion_es.corpora.bible.references import (
     STYLES,
     Reference,
     Style,
@@ -14,7 +13,8 @@ from allusion_es.corpora.references import (
     parse_references,
     parse_verse_id,
 )
-from allusion_es.corpora.verse_table import VerseTable
+from allusion_es.corpora.bible.verse_table import VerseTable
+from allusion_es.corpora.passage import Passage
 
 
 def read(text: str) -> list[str]:

@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from processes import Run
 
 from allusion_es.core.errors import StorageError
 from allusion_es.corpora.passage import Passage
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import PAIRS, findings_of
-from allusion_es.reports.finding import Finding, Match, ReportMeta
 from allusion_es.reports.heat import Heat, HeatedWord
-from allusion_es.reports.report import report_data, write_report
+from allusion_es.reports.report import Match, ReportFinding, ReportMeta, report_data, write_report
 from allusion_es.reports.surroundings import NEIGHBOURS
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query
 
 PAPER = "sed dilectio illa supereminet omni scientiae"
@@ -34,7 +33,7 @@ def data_of(html: str) -> dict[str, Any]:
     return data
 
 
-def written(*findings: Finding, meta: ReportMeta | None = None) -> str:
+def written(*findings: ReportFinding, meta: ReportMeta | None = None) -> str:
     stream = io.StringIO()
     write_report(stream, findings, meta)
     return stream.getvalue()
@@ -44,7 +43,9 @@ def test_passages_are_listed_once_and_books_stand_in_order() -> None:
     rev, gen = (Passage(f"{b}.1.1", "x", book=b, reference=b) for b in ("Rev", "Gen"))
     other = Passage("s1", "y", work="Sermo")
     match = Match(rev, 1, 0.5, 2, 3.0, before=(gen,), after=(other,))
-    data = report_data([Finding("a", "q", (match,)), Finding("b", "q", (match,))], ReportMeta())
+    data = report_data(
+        [ReportFinding("a", "q", (match,)), ReportFinding("b", "q", (match,))], ReportMeta()
+    )
     assert [passage["id"] for passage in data["passages"]] == ["Rev.1.1", "Gen.1.1", "s1"]
     assert [book["label"] for book in data["books"]] == ["Gen", "Apc", "Sermo"]
     assert [f["matches"][0]["passage"] for f in data["findings"]] == [0, 0]
@@ -56,7 +57,7 @@ def test_kind_and_probability_are_there_only_if_given() -> None:
     plain = Match(passage, 1, 0.5, 2, 3.0)
     known = Match(passage, 1, 0.5, 2, 3.0, kind="allusion", probability=0.25)
     one, other = report_data(
-        [Finding("a", "q", (plain,)), Finding("b", "q", (known,))], ReportMeta()
+        [ReportFinding("a", "q", (plain,)), ReportFinding("b", "q", (known,))], ReportMeta()
     )["findings"]
     assert {"kind", "probability"} & set(one["matches"][0]) == set()
     assert other["matches"][0]["kind"] == "allusion"
@@ -64,9 +65,9 @@ def test_kind_and_probability_are_there_only_if_given() -> None:
 
 
 def test_the_same_findings_give_the_same_page_and_others_another_id() -> None:
-    finding = Finding("a", "q")
+    finding = ReportFinding("a", "q")
     assert written(finding) == written(finding)
-    ids = {data_of(written(Finding("a", text)))["id"] for text in ("q", "r")}
+    ids = {data_of(written(ReportFinding("a", text)))["id"] for text in ("q", "r")}
     assert len(ids) == 2
 
 
@@ -74,17 +75,17 @@ def test_the_same_findings_give_the_same_page_and_others_another_id() -> None:
 def test_a_score_that_is_not_finite_is_refused(value: float) -> None:
     match = Match(Passage("p", "x"), 1, value, 1, 1.0)
     with pytest.raises(ValueError, match="JSON compliant"):
-        written(Finding("a", "q", (match,)))
+        written(ReportFinding("a", "q", (match,)))
 
 
 def test_an_id_that_is_there_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="2 findings have the id 'a'"):
-        written(Finding("a", "q"), Finding("a", "r"))
+        written(ReportFinding("a", "q"), ReportFinding("a", "r"))
 
 
 def test_text_cannot_leave_its_element() -> None:
     nasty = '</script><script>alert(1)</script><!-- {{style}} & "quotes" \u2028 \ud800'
-    html = written(Finding("a", nasty), meta=ReportMeta(title=nasty))
+    html = written(ReportFinding("a", nasty), meta=ReportMeta(title=nasty))
     assert html.count("<script") == 2
     assert html.count("</script>") == 2
     assert data_of(html)["findings"][0]["text"] == nasty
@@ -97,7 +98,7 @@ def test_nothing_is_left_of_a_report_that_cannot_be_written(tmp_path: Path) -> N
         write_report(blocked, [])
     whole = tmp_path / "report.html"
     whole.write_text("before")
-    bad = Finding("a", "q", (Match(Passage("p", "x"), 1, float("nan"), 1, 1.0),))
+    bad = ReportFinding("a", "q", (Match(Passage("p", "x"), 1, float("nan"), 1, 1.0),))
     with pytest.raises(ValueError, match="JSON compliant"):
         write_report(whole, [bad])
     assert whole.read_text() == "before"
@@ -105,12 +106,16 @@ def test_nothing_is_left_of_a_report_that_cannot_be_written(tmp_path: Path) -> N
 
 
 def test_findings_hold_what_the_answers_say(vulgate_index: LocalIndex) -> None:
-    retriever = Retriever(vulgate_index, explain=True, top=5)
+    retriever = Retriever(vulgate_index, QueryOptions(explain=True, top=5))
     queries = [Query(PAPER, "p", before="ante", after="post"), Query("xyzzy", "none")]
     answers = list(retriever.answers(queries))
     found, nothing = findings_of(answers, vulgate_index, retriever.analyser, retriever.compared)
     assert (found.before, found.after, found.place) == ("ante", "post", 0)
-    assert (nothing.matches, nothing.place, nothing.note) == ((), 1, "Unknown words: xyzzy")
+    assert (nothing.matches, nothing.place, nothing.note) == (
+        (),
+        1,
+        "Unknown words: xyzzy. Its one word does not occur in 'vulgate'; is it Latin?",
+    )
     for hit, match in zip(answers[0].hits, found.matches, strict=True):
         assert (match.passage.id, match.score) == (hit.id, hit.score)
         assert (match.candidate_rank, match.rank) == (hit.candidate_rank, hit.rank)
@@ -127,7 +132,7 @@ def test_findings_hold_what_the_answers_say(vulgate_index: LocalIndex) -> None:
 def test_passages_without_books_have_neighbours_too() -> None:
     texts = {f"s{number}": f"sermo {number} uerbum" for number in range(9)}
     index = index_texts({**texts, "s4": "Deus"})
-    retriever = Retriever(index, reranker=None, explain=True)
+    retriever = Retriever(index, QueryOptions(reranker=None, explain=True))
     (finding,) = findings_of(
         [retriever.answer("Deus")], index, retriever.analyser, retriever.compared
     )
@@ -217,7 +222,7 @@ def test_works_come_with_the_queries(run: Run, vulgate_index: LocalIndex, tmp_pa
 def test_heat_is_rounded_but_not_lost() -> None:
     heat = Heat((HeatedWord(0, 1, 1 / 3e6, 1.0),), (HeatedWord(0, 1, -2 / 3, 0.0),))
     match = Match(Passage("p", "x"), 1, 2 / 3, 1, 12345.678, heat=heat)
-    (finding,) = report_data([Finding("a", "q", (match,))], ReportMeta())["findings"]
+    (finding,) = report_data([ReportFinding("a", "q", (match,))], ReportMeta())["findings"]
     (row,) = finding["matches"]
     assert row["query"] == [[0, 1, 3.333e-07, 1.0]]
     assert row["words"] == [[0, 1, -0.6667, 0.0]]

@@ -14,14 +14,13 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from allusion_es.corpora.passage import Passage
-from allusion_es.evaluation.gold_files import read_gold
+from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import findings_of
 from allusion_es.reports.errors_page import errors_page
-from allusion_es.reports.finding import Finding, Match, ReportMeta
 from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord, level
-from allusion_es.reports.report import report_data, write_report
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.reports.report import Match, ReportFinding, ReportMeta, report_data, write_report
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query
 
 NASTY = '</script><script>window.hacked = 1</script> "quoted" & <b>bold</b> <!-- x'
@@ -113,19 +112,19 @@ HEAT = Heat(
     others_sum=0.05,
 )
 FINDINGS = [
-    Finding("a", "beatus vir", (
+    ReportFinding("a", "beatus vir", (
         found(1, "Ps.1.1", 0.5, heat=HEAT, kind="allusion", probability=0.9,
               before=(Passage("x", "ante", reference="Ps 0,9"),),
               after=(Passage("y", "post", reference="Ps 1,2"),)),
         found(2, "Gen.1.2", 0.4, kind="quotation"),
     ), before="Dicit:", after="etc.", place=1, method="one"),
-    Finding("b", "in principio", (
+    ReportFinding("b", "in principio", (
         found(2, "Gen.1.1", 0.9, kind="quotation", probability=0.2),
         found(3, "John.1.1", 0.8, kind="quotation", probability=0.1),
     ), place=2, method="two"),
-    Finding("c", NASTY, (found(4, "Ps.1.2", 0.1, kind="allusion", probability=0.5),),
+    ReportFinding("c", NASTY, (found(4, "Ps.1.2", 0.1, kind="allusion", probability=0.5),),
             place=3, method="two", before=HEBREW, after=LONG),
-    Finding("d", "xyzzy", place=4, method="one", note="Unknown words: xyzzy"),
+    ReportFinding("d", "xyzzy", place=4, method="one", note="Unknown words: xyzzy"),
 ]  # fmt: skip
 
 
@@ -142,7 +141,7 @@ def page(quiet: Browser, tmp_path: Path) -> Page:
 
 def test_shades_are_those_of_the_numbers(quiet: Browser, tmp_path: Path) -> None:
     index = index_texts(VERSES)
-    retriever = Retriever(index, reranker="tfidf", explain=True)
+    retriever = Retriever(index, QueryOptions(reranker="tfidf", explain=True))
     queries = [Query("in principio Deus erat", "1", after="😀"), Query("terra 😀 vacua est", "2")]
     answers = list(retriever.answers(queries))
     findings = list(findings_of(answers, index, retriever.analyser, retriever.compared))
@@ -226,7 +225,7 @@ def test_the_overview_counts_and_restricts(page: Page) -> None:
 
 def test_works_stand_side_by_side(quiet: Browser, tmp_path: Path) -> None:
     findings = [
-        Finding(f"{work}-{n}", "x", (found(1, verse, 0.5),), work=work)
+        ReportFinding(f"{work}-{n}", "x", (found(1, verse, 0.5),), work=work)
         for work in ("Sermo 1", "Sermo 2", "Sermo 3")
         for n, verse in enumerate(["Gen.1.1", "Ps.1.1"] if work != "Sermo 2" else ["Gen.1.1"])
     ]
@@ -354,7 +353,7 @@ def test_an_empty_report(quiet: Browser, tmp_path: Path) -> None:
 def test_5000_findings(quiet: Browser, tmp_path: Path) -> None:
     verses = list(VERSES)
     findings = [
-        Finding(
+        ReportFinding(
             f"q{n}",
             f"beatus vir {n}",
             tuple(found(k, verses[(n + k) % 5], 1 / (n + k), heat=HEAT) for k in (1, 2, 3)),

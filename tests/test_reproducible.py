@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from processes import Run
 
 from allusion_es.corpora.passage import Passage
+
+pytestmark = pytest.mark.slow
 
 TABLE = (
     "id\ttext\n"
@@ -47,11 +49,11 @@ def _home(folder: Path) -> str:
     return str(folder / "home")
 
 
-def test_indexes_are_the_same_to_the_byte(run: Run, folder: Path) -> None:
+def test_indexes_are_the_same_to_the_byte(run_process: Run, folder: Path) -> None:
     contents = set()
     for seed, workers in WAYS:
         name = f"again{seed}"
-        done = run(
+        done = run_process(
             "index", str(folder / "verses.tsv"), "--name", name, "--data-dir", _home(folder),
             "--workers", workers, PYTHONHASHSEED=seed,
         )  # fmt: skip
@@ -73,13 +75,13 @@ def test_indexes_are_the_same_to_the_byte(run: Run, folder: Path) -> None:
     ],
     ids=lambda command: " ".join(command.split()[:1] + command.split()[-2:-1]),
 )
-def test_results_are_the_same_to_the_byte(run: Run, folder: Path, command: str) -> None:
+def test_results_are_the_same_to_the_byte(run_process: Run, folder: Path, command: str) -> None:
     outputs = set()
     for seed, workers in WAYS:
         out = folder / "out"
         shutil.rmtree(out, ignore_errors=True)
         words = command.format(folder=folder, workers=workers, out=out).split()
-        done = run(*words, "--name", "v", "--data-dir", _home(folder), PYTHONHASHSEED=seed)
+        done = run_process(*words, "--name", "v", "--data-dir", _home(folder), PYTHONHASHSEED=seed)
         assert done.returncode == 0, done.stderr
         outputs.add((done.stdout, *(each.read_bytes() for each in sorted(out.rglob("*.html")))))
     assert len(outputs) == 1
@@ -88,15 +90,15 @@ def test_results_are_the_same_to_the_byte(run: Run, folder: Path, command: str) 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux counts so")
 def test_the_number_of_processors_changes_no_digit(
-    run: Run, vulgate_index: object, vulgate_passages: Sequence[Passage]
+    run_process: Run, vulgate_index: object, vulgate_passages: Sequence[Passage]
 ) -> None:
     stdin = "\n".join(passage.text for passage in vulgate_passages[11::2000])
     every = os.sched_getaffinity(0)
-    many = run("query", "-", "--format", "json", stdin=stdin)
+    many = run_process("query", "-", "--format", "json", stdin=stdin)
     assert many.returncode == 0, many.stderr
     os.sched_setaffinity(0, {min(every)})
     try:
-        one = run("query", "-", "--format", "json", stdin=stdin)
+        one = run_process("query", "-", "--format", "json", stdin=stdin)
     finally:
         os.sched_setaffinity(0, every)
     assert one.stdout == many.stdout

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allusion_es.core.plugins import load_plugin, plugins
+from allusion_es.local.index import LocalIndex
 from allusion_es.rerankers.trial import (
     TrialCollection,
     TrialVectors,
@@ -15,8 +16,7 @@ from allusion_es.rerankers.trial import (
     trial_query,
 )
 from allusion_es.retrieval.generators import load_generator
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.reranking import (
     GROUP,
     UNDEFINED,
@@ -25,7 +25,7 @@ from allusion_es.retrieval.reranking import (
     load_reranker,
     reranker_notes,
 )
-from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, Within
+from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, SearchFilter
 
 NAMES = sorted(plugins(GROUP))
 VECTORS = TrialVectors({"amor": (1, 0, 0), "caritas": (0.6, 0.8, 0), "odium": (-1, 0.1, 0)})
@@ -99,8 +99,10 @@ def test_the_class_says_formula_and_source(name: str) -> None:
 def asked_of(
     index: LocalIndex, text: str, size: int, field: Field
 ) -> tuple[AnalysedQuery, Candidates]:
-    query = AnalysedQuery(Query(text), Retriever(index, reranker=None).analyser.analyse(text))
-    ranking = load_generator("bm25").rank([query], index, field, size, Within())[0]
+    query = AnalysedQuery(
+        Query(text), Retriever(index, QueryOptions(reranker=None)).analyser.analyse(text)
+    )
+    ranking = load_generator("bm25").rank([query], index, field, size, SearchFilter())[0]
     return query, Candidates(ranking, field, index.texts(field, ranking.ids))
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.wordnet import LatinWordNet
+from allusion_es.local.index import LocalIndex
 from allusion_es.rerankers.bow_emb import AveragedEmbeddings
 from allusion_es.rerankers.lsi import LatentSemanticIndexing
 from allusion_es.rerankers.soft_cosine import SoftCosine
@@ -30,7 +31,6 @@ from allusion_es.rerankers.trial import (
     trial_candidates,
     trial_query,
 )
-from allusion_es.retrieval.local import LocalIndex
 from allusion_es.retrieval.reranking import Candidates, Collection, Reranker, load_reranker
 from allusion_es.retrieval.types import Ranking
 

@@ -14,16 +14,14 @@ from allusion_es.core.errors import AllusionError, UsageError
 from allusion_es.corpora.passage import Passage
 from allusion_es.evaluation import runner
 from allusion_es.evaluation.methods import Method
-from allusion_es.evaluation.run_cache import run_folder
-from allusion_es.evaluation.runner import compute_runs
-from allusion_es.evaluation.runs import Found, load_run, save_run
-from allusion_es.evaluation.work import QuerySet, Task
-from allusion_es.language.analysis import Analyser
+from allusion_es.evaluation.runner import QuerySet, Task, compute_runs, run_folder
+from allusion_es.evaluation.runs import QueryRanking, load_run, save_run
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.build import build_local
+from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.local_build import build_local
-from allusion_es.retrieval.types import Query, Within
+from allusion_es.retrieval.types import Query, SearchFilter
 
 T = TypeVar("T")
 
@@ -57,7 +55,7 @@ def wanted(methods: Iterable[Method] = METHODS) -> list[tuple[Method, int]]:
     return [(method, 0) for method in methods]
 
 
-def plain(runs: Iterable[dict[str, Found]]) -> list[dict[str, tuple[object, ...]]]:
+def plain(runs: Iterable[dict[str, QueryRanking]]) -> list[dict[str, tuple[object, ...]]]:
     return [
         {
             name: (
@@ -147,7 +145,13 @@ def test_all_that_matters_has_a_folder_of_its_own(task: Task, tmp_path: Path) ->
         run_folder(tmp_path, task, "index", method, 0),
         run_folder(tmp_path, task, "other", method, 0),
         run_folder(tmp_path, replace(task, depth=4), "index", method, 0),
-        run_folder(tmp_path, replace(task, within=Within(frozenset({"Ps"}))), "index", method, 0),
+        run_folder(
+            tmp_path,
+            replace(task, search_filter=SearchFilter(frozenset({"Ps"}))),
+            "index",
+            method,
+            0,
+        ),
         run_folder(tmp_path, task, "index", replace(method, field="token"), 0),
         run_folder(tmp_path, task, "index", replace(method, reranker="tfidf"), 0),
         run_folder(tmp_path, task, "index", replace(method, reranker=None), 0),
@@ -165,7 +169,7 @@ def test_all_that_matters_has_a_folder_of_its_own(task: Task, tmp_path: Path) ->
 
 
 def test_within_some_books(task: Task) -> None:
-    psalms = replace(task, within=Within(books=frozenset({"Ps"})))
+    psalms = replace(task, search_filter=SearchFilter(books=frozenset({"Ps"})))
     (run,) = compute_runs(psalms, wanted(METHODS[:1]))
     assert {name for found in run.values() for name in found.ranking.ids} <= {"Ps.22.1", "Ps.33.9"}
 

@@ -15,20 +15,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from little_vectors import LittleVectors
+from processes import StartProcess, program
 
 from allusion_es.core.arrays import ArrayFile
 from allusion_es.core.errors import StorageError
-from allusion_es.core.spilled import TemporaryFiles
+from allusion_es.core.temporary_files import TemporaryFiles
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.analysis import Analyser, Analysis
-from allusion_es.language.word_parts import all_grams, gram_key
-from allusion_es.retrieval import inversion, parallels
+from allusion_es.language.citations.word_parts import all_grams, gram_key
+from allusion_es.language.latin.analysis import Analyser, Analysis
+from allusion_es.local.build import build_local
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import BuildOptions, Library
+from allusion_es.retrieval import parallels, posting_lists
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, reread
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.inversion import Inversion
-from allusion_es.retrieval.library import BuildOptions, Library
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.local_build import build_local
+from allusion_es.retrieval.posting_lists import PostingListBuilder
 
 SETTINGS = IndexSettings(Analyser().settings)
 WORDS = st.sampled_from(["x", "y", "z", "minus", "rex", "regis", "regem"])
@@ -93,7 +94,7 @@ def test_inversion_in_small_blocks(
     tmp_path: Path, passages: list[dict[int, int]], together: int, each: int
 ) -> None:
     with TemporaryFiles(tmp_path) as files:
-        little = Inversion(files, 6, np.int32, together)
+        little = PostingListBuilder(files, 6, np.int32, together)
         for start in range(0, len(passages), each):
             some = passages[start : start + each]
             words = [word for entries in some for word in entries]
@@ -115,7 +116,7 @@ def test_memory_does_not_grow_with_the_passages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More passages add less than their ids and places, where all words would add far more."""
-    monkeypatch.setattr(inversion, "_TOGETHER", 50_000)
+    monkeypatch.setattr(posting_lists, "_TOGETHER", 50_000)
     # Groups of parallel passages are only looked for where all words fit into memory.
     monkeypatch.setattr(parallels, "LARGEST", 0)
     words = tuple(f"uerbum{number}" for number in range(50))
@@ -174,13 +175,15 @@ def test_unanalysed_passages_are_analysed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files and signals")
-def test_ctrl_c_while_others_work_leaves_the_old_index(tmp_path: Path) -> None:
+def test_ctrl_c_while_others_work_leaves_the_old_index(
+    start_process: StartProcess, tmp_path: Path
+) -> None:
     folder = tmp_path / "data"
     build_local(folder / "indexes" / "x.idx", [analysed(1, [("x", "x")])], SETTINGS)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    command = [str(Path(sys.executable).parent / "allusion-es"), "index", "--data-dir", str(folder)]
-    process = subprocess.Popen(
+    command = [program(), "index", "--data-dir", str(folder)]
+    process = start_process(
         [*command, str(pipe), "--name", "x", "--no-vectors", "--workers", "2"],
         stderr=subprocess.PIPE,
         text=True,

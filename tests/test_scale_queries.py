@@ -18,11 +18,11 @@ from allusion_es.corpora.source import read_source
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import open_index
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.library import BuildOptions, Library
 from allusion_es.reports.surroundings import Surroundings
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.library import BuildOptions, Library
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.scanning.scanner import Scanner
 
 FEW, MANY = 200, 2_000
@@ -81,7 +81,7 @@ def asked(index: CandidateIndex, method: str) -> None:
         options |= {"generators": ("bm25",), "reranker": "soft-cosine"}
     else:
         options |= {"generators": ("fused",), "reranker": "learned"}
-    retriever = Retriever(index, **options)
+    retriever = Retriever(index, QueryOptions(**options))
     for text in ("in principio creavit Deus caelum et terram", "dixitque Deus fiat lux"):
         assert len(retriever.answer(text).hits) == 10
 
@@ -132,6 +132,7 @@ def test_scans_and_reports_cost_the_same_in_a_larger_collection(
     assert sum(many) < 2 * sum(few)
 
 
+@pytest.mark.usefixtures("servers_run")
 def test_the_benchmark_of_scale_runs(tmp_path: Path, data_folder: Path) -> None:
     figures = tmp_path / "figures.jsonl"
     command = [sys.executable, str(BENCHMARK), "--passages", "500", "--places", "local", "es:3"]

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from allusion_es.core.errors import StorageError, UsageError
 from allusion_es.corpora.findings import Alternative, Finding
-from allusion_es.corpora.source import SourceText, read_source
-from allusion_es.retrieval.library import BuildOptions, Library
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.types import Within
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import BuildOptions, Library
+from allusion_es.local.memory import index_texts
+from allusion_es.retrieval.types import SearchFilter
 from allusion_es.scanning import journal as journals
-from allusion_es.scanning.blocks import cut
 from allusion_es.scanning.journal import Journal, scan_key
-from allusion_es.scanning.options import ScanOptions
-from allusion_es.scanning.scanner import Scanner, scan_in_processes, seamless
+from allusion_es.scanning.model import ScanOptions
+from allusion_es.scanning.scanner import Scanner, cut, scan_in_processes, seamless
 
 VERSES = {f"Gen.{n}.1": f"aliud{n} uerbum{n} nouum{n} factum{n}" for n in range(1, 200)} | {
     "Ps.33.9": "Gustate et videte quoniam suavis est Dominus",
@@ -200,9 +200,9 @@ def test_keys_differ_by_all_that_matters(tmp_path: Path, monkeypatch: pytest.Mon
         key(ScanOptions(precision=0.3)),
         key(ScanOptions(fast=True)),
         key(ScanOptions(top=3)),
-        key(ScanOptions(within=Within(books=frozenset({"Ps"})))),
-        key(ScanOptions(within=Within(testaments=frozenset({"nt"})))),
-        key(ScanOptions(within=Within(works=frozenset({"Ps"})))),
+        key(ScanOptions(search_filter=SearchFilter(books=frozenset({"Ps"})))),
+        key(ScanOptions(search_filter=SearchFilter(testaments=frozenset({"nt"})))),
+        key(ScanOptions(search_filter=SearchFilter(works=frozenset({"Ps"})))),
         scan_key(text, ScanOptions(), "g"),
         scan_key(other, ScanOptions(), "f"),
     ]
@@ -258,13 +258,13 @@ def test_a_scan_stops_when_told(index: LocalIndex, tmp_path: Path) -> None:
 
 
 def test_outside_the_chosen_books_nothing_is_found(index: LocalIndex, tmp_path: Path) -> None:
-    options = ScanOptions(threshold=0.01, within=Within(works=frozenset({"alia"})))
+    options = ScanOptions(threshold=0.01, search_filter=SearchFilter(works=frozenset({"alia"})))
     assert list(Scanner(index, options).scan(source(tmp_path, QUOTE))) == []
 
 
 @pytest.fixture(scope="module")
 def name(library: Library) -> str:
-    from allusion_es.corpora.plain import verse_passage
+    from allusion_es.corpora.passage_files import verse_passage
 
     passages = [verse_passage(i, t, "Vulgata", n) for n, (i, t) in enumerate(VERSES.items())]
     library.build("scanned", passages, BuildOptions(vectors=False, learned_links=False))

@@ -7,14 +7,13 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from conftest import Run
+from processes import Run, StartProcess, program
 from tei_fixtures import document
 
 NAME = "scan-command"
@@ -220,11 +219,11 @@ def test_four_workers_find_the_same(scan: Run, long_text: Path, whole: str) -> N
     assert scan(long_text, "--format", "json", "--workers", "4").stdout == whole
 
 
-def started(long_text: Path, out: Path, workers: int, *more: str) -> "subprocess.Popen[str]":
-    command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
-    assert command
-    return subprocess.Popen(
-        [command, "scan", str(long_text), "--name", NAME, "--format", "json", "--out", str(out),
+def started(
+    start: StartProcess, long_text: Path, out: Path, workers: int, *more: str
+) -> "subprocess.Popen[str]":
+    return start(
+        [program(), "scan", str(long_text), "--name", NAME, "--format", "json", "--out", str(out),
          "--workers", str(workers), *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
@@ -240,10 +239,16 @@ def wait_for_blocks(journal: Path, count: int, process: "subprocess.Popen[str]")
 
 @pytest.mark.parametrize(("workers", "blocks"), [(1, 1), (1, 9), (2, 4)])
 def test_a_killed_scan_goes_on_as_if_nothing_had_happened(
-    scan: Run, long_text: Path, whole: str, tmp_path: Path, workers: int, blocks: int
+    scan: Run,
+    start_process: StartProcess,
+    long_text: Path,
+    whole: str,
+    tmp_path: Path,
+    workers: int,
+    blocks: int,
 ) -> None:
     journal = tmp_path / "opus.jsonl.scan"
-    process = started(long_text, tmp_path, workers)
+    process = started(start_process, long_text, tmp_path, workers)
     wait_for_blocks(journal, blocks, process)
     process.kill()
     process.communicate()
@@ -261,8 +266,10 @@ def test_a_killed_scan_goes_on_as_if_nothing_had_happened(
     assert (tmp_path / "opus.jsonl").read_text("utf-8") == whole
 
 
-def test_what_is_done_is_not_done_again(scan: Run, long_text: Path, tmp_path: Path) -> None:
-    process = started(long_text, tmp_path, 1)
+def test_what_is_done_is_not_done_again(
+    scan: Run, start_process: StartProcess, long_text: Path, tmp_path: Path
+) -> None:
+    process = started(start_process, long_text, tmp_path, 1)
     journal = tmp_path / "opus.jsonl.scan"
     wait_for_blocks(journal, 3, process)
     process.kill()
@@ -294,9 +301,9 @@ def test_a_journal_for_something_else_is_told_and_not_used(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_is_one_line_that_says_what_is_kept(
-    long_text: Path, tmp_path: Path, scan: Run, workers: int
+    long_text: Path, tmp_path: Path, scan: Run, start_process: StartProcess, workers: int
 ) -> None:
-    process = started(long_text, tmp_path, workers)
+    process = started(start_process, long_text, tmp_path, workers)
     wait_for_blocks(tmp_path / "opus.jsonl.scan", 2, process)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -324,11 +331,11 @@ def test_a_second_file_that_fails_leaves_the_first_to_go_on_from(
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["mala.jsonl", "sermo.jsonl"]
 
 
+@pytest.mark.process
 def test_a_reader_that_has_seen_enough(long_text: Path, scan: Run) -> None:
-    command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
     for kind in ("json", "table", "tsv"):
         done = subprocess.run(
-            f"{command} scan {long_text} --name {NAME} --fast --format {kind} | head -n 1",
+            f"{program()} scan {long_text} --name {NAME} --fast --format {kind} | head -n 1",
             shell=True, capture_output=True, text=True,
         )  # fmt: skip
         assert len(done.stdout.splitlines()) == 1

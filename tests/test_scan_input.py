@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from processes import Run, program
 from tei_fixtures import document
 
 NAME = "scan-input"
@@ -162,6 +162,7 @@ def test_another_language_is_told(run: Run, vulgate_index: object, tmp_path: Pat
     assert "is it Latin?" not in run("scan", str(path), "--format", "json").stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", ["json", "tsv", "jsonld", "html"])
 def test_a_disk_that_is_full(run: Run, index: str, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "a.txt"
@@ -169,9 +170,8 @@ def test_a_disk_that_is_full(run: Run, index: str, tmp_path: Path, kind: str) ->
     out = tmp_path / "out"
     # No file may grow beyond a kilobyte or two: the journal is the first that does.
     command = f'ulimit -f 2; exec "$0" scan "{path}" --name {index} --format {kind} --out "{out}"'
-    program = run("list", "indexes").args[0]
     done = subprocess.run(
-        ["bash", "-c", f"{command} --fast", program], capture_output=True, text=True
+        ["bash", "-c", f"{command} --fast", program()], capture_output=True, text=True
     )
     assert done.returncode == 12, done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -195,15 +195,15 @@ def test_a_disk_that_is_full(run: Run, index: str, tmp_path: Path, kind: str) ->
     assert len(list(out.iterdir())) == 1
 
 
-def test_stdout_on_a_full_disk(run: Run, index: str, tmp_path: Path) -> None:
+@pytest.mark.process
+def test_stdout_on_a_full_disk(index: str, tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
     path = tmp_path / "a.txt"
     path.write_text(TEXT)
-    program = run("list", "indexes").args[0]
     for kind in ("json", "table"):
         done = subprocess.run(
-            f"{program} scan {path} --name {index} --format {kind} > /dev/full",
+            f"{program()} scan {path} --name {index} --format {kind} > /dev/full",
             shell=True, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 12

@@ -8,23 +8,19 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from allusion_es.corpora.finding_table import table_lines
-from allusion_es.corpora.findings import Finding, json_line
+from allusion_es.corpora.findings import Finding, annotation_lines, json_line, table_lines
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import read_source
-from allusion_es.corpora.tei_standoff import standoff_lines
-from allusion_es.corpora.tei_write import inline_markup, with_insertions
-from allusion_es.corpora.web_annotation import annotation_lines
+from allusion_es.corpora.tei.write import inline_markup, standoff_lines, with_insertions
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import BuildOptions, Library
+from allusion_es.local.memory import index_texts
 from allusion_es.reports.scanned import calibration_note
-from allusion_es.retrieval.library import BuildOptions, Library
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.models import Models
-from allusion_es.retrieval.types import Within
+from allusion_es.retrieval.citation_models import CitationModels
+from allusion_es.retrieval.types import SearchFilter
 from allusion_es.scanning import measured
 from allusion_es.scanning.measured import measured_on, unmeasured
-from allusion_es.scanning.model import calibration, shipped
-from allusion_es.scanning.options import ScanOptions
+from allusion_es.scanning.model import ScanOptions, calibration, shipped
 from allusion_es.scanning.scanner import Scanner
 
 TEXT = "Gustate, inquit, et videte quam suavis est Dominus."
@@ -43,7 +39,7 @@ def test_the_figures_of_the_vulgate_hold_for_it(vulgate_index: LocalIndex) -> No
 def test_the_vectors_that_come_with_the_program_are_those_of_the_figures(
     library: Library,
 ) -> None:
-    vectors = Models(library.folder).shipped()
+    vectors = CitationModels(library.folder).shipped()
     assert vectors is not None
     assert measured._shipped().citations == vectors.name
 
@@ -94,8 +90,14 @@ def test_what_is_known_of_a_collection_survives_its_file() -> None:
         (ScanOptions(), ""),
         (ScanOptions(threshold=0.9), ""),
         (ScanOptions(precision=0.8), ""),
-        (ScanOptions(within=Within(books=frozenset({"Ps"}))), "a part of the collection"),
-        (ScanOptions(within=Within(works=frozenset({"x"}))), "a part of the collection"),
+        (
+            ScanOptions(search_filter=SearchFilter(books=frozenset({"Ps"}))),
+            "a part of the collection",
+        ),
+        (
+            ScanOptions(search_filter=SearchFilter(works=frozenset({"x"}))),
+            "a part of the collection",
+        ),
         (ScanOptions(top=1), "1 passages a finding, only for 6"),
     ],
 )

@@ -11,21 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import UsageError
-from allusion_es.language.analysis import Analyser
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.types import Within
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
+from allusion_es.retrieval.types import SearchFilter
 from allusion_es.scanning.choosing import ALTERNATIVES, Choice, choose, joined
 from allusion_es.scanning.features import NAMES
 from allusion_es.scanning.model import (
     MODELS,
+    MOST,
     Calibration,
     Point,
+    ScanOptions,
     calibration,
     calibration_hash,
     parse_calibration,
 )
-from allusion_es.scanning.options import MOST, ScanOptions
 from allusion_es.scanning.reading import Reading, read
 
 POINTS = (Point(0.1, 0.5, 0.9), Point(0.3, 0.8, 0.7), Point(0.5, 0.75, 0.5), Point(0.7, 0.9, 0.2))
@@ -180,11 +181,11 @@ def reading(psalms: LocalIndex) -> Reading:
     text = (
         "dixit enim gustate et videte quoniam suavis est dominus et exspectans exspectavi dominum"
     )
-    return read(psalms, Analyser().analyse(text), Within(), None)
+    return read(psalms, Analyser().analyse(text), SearchFilter(), None)
 
 
 def test_what_competes_is_an_alternative(reading: Reading) -> None:
-    ids, segments = reading.texts.ids, reading.found.segments
+    ids, segments = reading.texts.ids, reading.segments
     names = [ids[number] for number in segments.passages.tolist()]
     odds = np.array([{"Ps.33.9": 2.0, "Ps.39.2": 1.0}.get(name, 0.5) for name in names])
     found = choose(reading, odds, 1 / (1 + np.exp(-odds)), 0.5)
@@ -197,7 +198,7 @@ def test_what_competes_is_an_alternative(reading: Reading) -> None:
 
 @given(st.data())
 def test_choices_keep_their_promises(reading: Reading, data: st.DataObject) -> None:
-    size = len(reading.found.segments)
+    size = len(reading.segments)
     assert size >= 2
     values = data.draw(st.lists(st.floats(0.001, 0.999), min_size=size, max_size=size))
     probabilities = np.array(values)

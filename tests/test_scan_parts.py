@@ -5,22 +5,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.local_alignment import LocalAlignment
 from allusion_es.rerankers.trial import trial
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.texts import code_texts
-from allusion_es.retrieval.types import Within
+from allusion_es.retrieval.coded_texts import code_texts
+from allusion_es.retrieval.types import SearchFilter
 from allusion_es.retrieval.weighting import idf
 from allusion_es.scanning.alignment import align
-from allusion_es.scanning.candidates import windows
-from allusion_es.scanning.evidence import Texts, damped
+from allusion_es.scanning.choosing import kind_of
 from allusion_es.scanning.features import NAMES, best_rival, equal_forms, rivalry
-from allusion_es.scanning.kinds import kind_of
-from allusion_es.scanning.matches import Matches, find_matches
-from allusion_es.scanning.reading import LEAST, read
-from allusion_es.scanning.segments import Segments, find_segments
+from allusion_es.scanning.reading import LEAST, read, windows
+from allusion_es.scanning.segments import (
+    CandidateTexts,
+    Matches,
+    Segments,
+    find_matches,
+    find_segments,
+    match_weights,
+)
 
 WORDS = ("lux", "nox", "dies", "rex", "ius", "et", "mare", "terra")
 
@@ -191,12 +195,12 @@ def test_matches_are_all_equal_or_alike_words(
 def test_a_word_said_again_counts_a_tenth_where_the_passage_has_it_once() -> None:
     lemmas = ["lux", "et", "lux", *["x"] * 30, "lux"]
     coded = code_texts([("lux", "nox"), ("lux", "lux")])
-    texts = Texts(("a", "b"), coded, coded, np.array([2.0, 3.0]))
+    texts = CandidateTexts(("a", "b"), coded, coded, np.array([2.0, 3.0]))
     found = find_matches(lemmas, coded)
     assert found.places.tolist() == [0, 2, 33, 0, 2, 33]
-    assert damped(found, texts).tolist() == pytest.approx([2.0, 0.2, 2.0, 2.0, 2.0, 2.0])
+    assert match_weights(found, texts).tolist() == pytest.approx([2.0, 0.2, 2.0, 2.0, 2.0, 2.0])
     half = Matches(found.passages, found.places, found.codes, found.likeness * 0.5)
-    assert damped(half, texts).tolist() == pytest.approx([1.0, 0.1, 1.0, 1.0, 1.0, 1.0])
+    assert match_weights(half, texts).tolist() == pytest.approx([1.0, 0.1, 1.0, 1.0, 1.0, 1.0])
 
 
 @given(st.integers(0, 200), st.integers(1, 30), st.integers(1, 30))
@@ -235,8 +239,8 @@ def index() -> LocalIndex:
 @pytest.mark.parametrize("fast", [False, True])
 def test_features_are_finite_and_in_range(index: LocalIndex, fast: bool, text: list[str]) -> None:
     analysis = Analyser().analyse(" ".join(text))
-    reading = read(index, analysis, Within(), None, fast=fast)
-    found = reading.found
+    reading = read(index, analysis, SearchFilter(), None, fast=fast)
+    found = reading
     assert reading.features.shape == (len(found.segments), len(NAMES))
     assert np.isfinite(reading.features).all()
     assert np.isfinite(reading.weights).all()
@@ -283,7 +287,7 @@ def test_equal_forms_are_those_whose_form_the_passage_has() -> None:
     # The lemma of the first three is the same; only the second is so written in the first passage.
     tokens = code_texts([("regem", "dixit"), ("rex",), ("nihil",)])
     lemmas = code_texts([(analysis.lemmas[0], "dico"), (analysis.lemmas[0],), ("nihil",)])
-    texts = Texts(("a", "b", "c"), tokens, lemmas, np.ones(len(lemmas.words)))
+    texts = CandidateTexts(("a", "b", "c"), tokens, lemmas, np.ones(len(lemmas.words)))
     found = find_matches(analysis.lemmas, lemmas)
     same = equal_forms(analysis, texts, found)
     pairs = zip(found.passages.tolist(), found.places.tolist(), same.tolist(), strict=True)
@@ -291,4 +295,6 @@ def test_equal_forms_are_those_whose_form_the_passage_has() -> None:
         (0, 0, False), (0, 1, True), (0, 2, False), (1, 0, False), (1, 1, False), (1, 2, True),
     ]  # fmt: skip
     none = code_texts([(), (), ()])
-    assert not equal_forms(analysis, Texts(texts.ids, none, lemmas, texts.weights), found).any()
+    assert not equal_forms(
+        analysis, CandidateTexts(texts.ids, none, lemmas, texts.weights), found
+    ).any()

@@ -7,8 +7,8 @@ from scan_texts import campaign, found, sermon, unmarked
 
 from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.source import read_source
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.scanning.options import ScanOptions
+from allusion_es.local.index import LocalIndex
+from allusion_es.scanning.model import ScanOptions
 from allusion_es.scanning.scanner import Scanner
 
 Both = dict[bool, list[Finding]]

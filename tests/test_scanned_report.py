@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.plain import verse_passage
+from allusion_es.corpora.passage_files import verse_passage
 from allusion_es.corpora.source import read_source
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.build import build_local
+from allusion_es.local.index import LocalIndex
 from allusion_es.reports.report import report_data
 from allusion_es.reports.scanned import context, order_heat, scan_meta, scanned_findings
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.local_build import build_local
 
 VERSES = {
     "Gen.1.1": "In principio creavit Deus caelum et terram.",

@@ -5,17 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from allusion_es.evaluation.errors import ErrorAnalysis
-from allusion_es.evaluation.experiments import Line
-from allusion_es.evaluation.gold import GoldLink
+from allusion_es.evaluation.errors import ErrorAnalysis, parallels, with_parallels
+from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.measures import Judged, parse_measure
-from allusion_es.evaluation.methods import Method
 from allusion_es.evaluation.overlap import overlaps
-from allusion_es.evaluation.parallels import parallels, with_parallels
-from allusion_es.evaluation.runs import Found, found_in
+from allusion_es.evaluation.runs import QueryRanking, found_in
 from allusion_es.evaluation.scoring import (
     MACRO,
-    Scored,
+    ScoredRun,
     Scoring,
     compare_methods,
     link_groups,
@@ -23,9 +20,9 @@ from allusion_es.evaluation.scoring import (
     score_rows,
     score_run,
 )
-from allusion_es.language.analysis import Analyser
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking
 
 MEASURES = (parse_measure("mrr"), parse_measure("p10"))
@@ -42,7 +39,7 @@ def link(name: str, *relevant: str, text: str = "lux", type: str = "", work: str
     return GoldLink(Query(text, name), relevant, type, title=work)
 
 
-def ranked(*ids: str) -> Found:
+def ranked(*ids: str) -> QueryRanking:
     return found_in(Ranking(ids, np.arange(len(ids), 0, -1, dtype=np.float64)))
 
 
@@ -73,7 +70,7 @@ def test_groups_are_types_all_and_works() -> None:
         link("c", "x", type="allusion", work="De spe"),
     ]
     judged = tuple(Judged(ranks, 1) for ranks in ((1,), (2,), ()))
-    rows = score_rows([Scored({"method": "m"}, judged)], links, Scoring(MEASURES, resamples=50))
+    rows = score_rows([ScoredRun({"method": "m"}, judged)], links, Scoring(MEASURES, resamples=50))
     assert [(row["group"], row["queries"], row["mrr"]) for row in rows] == [
         ("allusion", 2, 50.0),
         ("quotation", 1, 50.0),
@@ -96,9 +93,9 @@ def test_queries_are_drawn_by_verse_or_work() -> None:
 def test_methods_are_compared_in_pairs() -> None:
     links = [link(str(number), "x") for number in range(6)]
 
-    def scored(name: str, ranks: Sequence[int]) -> Scored:
+    def scored(name: str, ranks: Sequence[int]) -> ScoredRun:
         judged = tuple(Judged((rank,), 1) for rank in ranks)
-        return Scored({"method": name, "input": "lemma"}, judged)
+        return ScoredRun({"method": name, "input": "lemma"}, judged)
 
     three = [scored("a", [1] * 6), scored("b", [2] * 6), scored("c", [2] * 6)]
     compared = compare_methods(three, links, parse_measure("mrr"), Scoring(MEASURES))
@@ -133,10 +130,12 @@ def test_errors_tell_what_was_lost_where(index: LocalIndex) -> None:
     }
     low = [f"Gen.2.{verse}" for verse in range(1, 21)]
     run = {
-        "a": Found(Ranking(("Matt.4.17", "Matt.3.2"), np.ones(2)), np.array([7, 3], np.int32)),
+        "a": QueryRanking(
+            Ranking(("Matt.4.17", "Matt.3.2"), np.ones(2)), np.array([7, 3], np.int32)
+        ),
         "c": ranked(*low, "Ps.33.9"),
     }
-    method = Line(Method("bow"), 0, {"method": "bow", "input": "lemma"})
+    method = {"method": "bow", "input": "lemma"}
     analysis = ErrorAnalysis(links, index, overlaps(links, queries, index))
     analysis.add(method, {**run, "c": ranked("Gen.1.1", *low, "Ps.33.9")})
     first, second, third, fourth = analysis.rows()

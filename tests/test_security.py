@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 
 from allusion_es.cli.main import run as run_here
+from allusion_es.core.characters import visible
 from allusion_es.core.errors import AllusionError, InputError, UsageError
-from allusion_es.core.texts import visible
-from allusion_es.corpora.finding_table import cell
+from allusion_es.corpora.findings import spreadsheet_cell
 from allusion_es.corpora.passage import Passage
 from allusion_es.es.address import find_address
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
 from allusion_es.es.index import open_index
-from allusion_es.language.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.library import Library
+from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import analyse_passages
+from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.library import Library
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.models import Models
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 ROOT = Path(__file__).parents[1]
 SECRET = "geheim-4711"
@@ -241,7 +241,9 @@ def test_hostile_queries_find_what_their_words_find(elasticsearch_url_any: str) 
             found = [
                 [
                     (hit.id, round(hit.score, 4))
-                    for hit in Retriever(index, fields=("token",), reranker=None).answer(text).hits
+                    for hit in Retriever(index, QueryOptions(fields=("token",), reranker=None))
+                    .answer(text)
+                    .hits
                 ]
                 for index in (there, here)
             ]
@@ -284,7 +286,7 @@ def test_models_are_looked_for_in_their_folder_only(tmp_path: Path) -> None:
     (tmp_path / "secret.citations").write_text("x")
     for name in ("../secret", str(tmp_path / "secret"), "", "a/b"):
         with pytest.raises(InputError, match="which are not in"):
-            Models(tmp_path).open(name)
+            CitationModels(tmp_path).open(name)
 
 
 ESCAPES = "Deus\x1b[31m ruber\x1b]0;title\x07 \x9b2J \u202eabc\u2066 [red]b[/red] gustate"
@@ -320,6 +322,6 @@ def test_texts_cannot_act_on_a_terminal(
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " ="])
 def test_tables_for_spreadsheets_hold_no_formulas(start: str) -> None:
-    shown = cell(f"{start}cmd|' /C calc'!A0")
+    shown = spreadsheet_cell(f"{start}cmd|' /C calc'!A0")
     assert shown.startswith("'")
     assert shown.isprintable()

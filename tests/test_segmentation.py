@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import UsageError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.segmentation import has_anchor, window
-from allusion_es.language.tokenise import printed_words
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.paper.windows import has_anchor, window
+from allusion_es.language.latin.tokenise import printed_words
 from allusion_es.retrieval.types import Query
 
 WORDS = st.lists(st.sampled_from(["lux", "Deus,", "terra", "[e]st", "dixitque", "3"]), max_size=8)

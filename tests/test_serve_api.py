@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,24 +9,24 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from processes import Run, StartProcess, program
 from serve_fixtures import BREAK, NAME, WAIT, Reply, Serving, stand_in
 
 from allusion_es.cli.options import ServerOptions
-from allusion_es.cli.serve import _Place
+from allusion_es.cli.serve import _IndexSource
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.findings import json_line
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import read_source
-from allusion_es.reports.answer_lines import answer_json
-from allusion_es.reports.finding import Finding
-from allusion_es.retrieval.library import BuildOptions, Library
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.library import BuildOptions, Library
+from allusion_es.reports.answers import answer_json
+from allusion_es.reports.report import ReportFinding
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.serve import jobs
-from allusion_es.serve.asked import scan_asked
-from allusion_es.serve.indexes import Shelf
-from allusion_es.serve.jobs import Found, Job, Jobs
+from allusion_es.serve.index_pool import IndexPool
+from allusion_es.serve.jobs import JobItem, Jobs, SearchJob
+from allusion_es.serve.requests import read_scan_request
 from allusion_es.web.guard import RefusedError
 
 SERMON = "Audite: gustate et videte. Scriptum est: In principio. Timete Dominum. Divites."
@@ -84,7 +83,7 @@ def test_a_query_gives_the_objects_of_the_command_line(serving: Serving, library
         asked = {"text": "gustate videte", "rerank": "tfidf", "top": 2, "explain": explain}
         reply = serving.post("api/query", asked)
         retriever = Retriever(
-            index, generators=("fused",), reranker="tfidf", top=2, explain=explain
+            index, QueryOptions(generators=("fused",), reranker="tfidf", top=2, explain=explain)
         )
         line, end = reply.data.decode().splitlines()
         assert line == answer_json(retriever.answer("gustate videte"))
@@ -117,7 +116,7 @@ def test_a_scan_gives_the_objects_of_the_command_line(
     assert (end["status"], end["found"], end["progress"]) == ("done", 3, 1.0)
     path = tmp_path / "pasted-text.txt"
     path.write_text(SERMON)
-    source, asked = read_source(path), scan_asked({"text": SERMON}, NAME)
+    source, asked = read_source(path), read_scan_request({"text": SERMON}, NAME)
     found = stand_in(source, library.open(NAME), asked, lambda: False, lambda share: None)
     assert lines == [json_line(source, each) for each in found]
     *few, _ = scan(serving, threshold=0.9)
@@ -234,24 +233,28 @@ def test_one_search_at_a_time_for_each_and_two_for_all(serving: Serving) -> None
         ("query", {}, "give either field 'text' or field 'queries'"),
         ("query", {"text": "a", "queries": []}, "give either"),
         ("query", {"text": "  "}, "query 1 is empty"),
-        ("query", {"text": 7}, "query 1: field 'text' must be a text"),
+        ("query", {"text": 7}, "query 1: field 'text' must be a string"),
         ("query", {"text": "a" * 100_001}, "scan longer texts"),
         ("query", {"queries": []}, "a list of 1 to 1000"),
         ("query", {"queries": [{"text": "a"}] * 1001}, "a list of 1 to 1000"),
-        ("query", {"queries": ["a"]}, "query 1 must be an object"),
+        ("query", {"queries": ["a"]}, "query 1: it must be an object, not 'a'"),
         ("query", {"queries": [{"text": "a", "query_id": "x"}] * 2}, "give each query another"),
         ("query", {"queries": [{"text": "a"}] * 501}, "501 queries with 10 passages each"),
         ("query", {"text": "a", "colour": 1}, "there is no field 'colour'"),
         ("query", {"text": "a", "top": 0}, "field 'top' must be a whole number from 1 to 100"),
         ("query", {"text": "a", "top": True}, "field 'top'"),
         ("query", {"text": "a", "candidates": 1e3}, "field 'candidates'"),
-        ("query", {"text": "a", "field": "stem"}, "one of token, lemma, both"),
+        ("query", {"text": "a", "field": "stem"}, "one of both, lemma, token, not 'stem'"),
         ("query", {"text": "a", "first_stage": "nix"}, "no generators plug-in 'nix'"),
         ("query", {"text": "a", "first_stage": "knn"}, "has no word vectors"),
         ("query", {"text": "a", "rerank": "nix"}, "no rerankers plug-in 'nix'"),
         ("query", {"text": "a", "view": "x"}, "field 'view'"),
         ("query", {"text": "a", "explain": 1}, "field 'explain' must be true or false"),
-        ("query", {"text": "a", "books": "Ps"}, "field 'books' must be a list of names"),
+        (
+            "query",
+            {"text": "a", "books": "Ps"},
+            "field 'books' must be a list of at most 200 names",
+        ),
         ("query", {"text": "a", "books": ["Harry Potter"]}, "is not a book of the Bible"),
         ("query", {"text": "a", "testaments": ["old"]}, "no testament 'old'; use ot or nt"),
         ("query", {"text": "a", "set": {"soft-cosine": 3}}, "field 'set' must be an object"),
@@ -336,7 +339,7 @@ def test_the_page_forbids_what_it_does_not_need(serving: Serving) -> None:
 def test_texts_that_cannot_be_read(serving: Serving, name: str, data: bytes, message: str) -> None:
     error = told(opened(serving, name, data), 422)
     assert message in error
-    assert str(serving.served.folder) not in error
+    assert str(serving.folder) not in error
 
 
 def test_what_is_too_large_is_refused(serving: Serving) -> None:
@@ -349,7 +352,7 @@ def test_what_is_too_large_is_refused(serving: Serving) -> None:
 
 def test_few_texts_are_kept(serving: Serving) -> None:
     ids = [opened(serving, "a.txt", f"verbum {n}").json["text_id"] for n in range(8)]
-    there = {path.name for path in serving.served.folder.iterdir()}
+    there = {path.name for path in serving.folder.iterdir()}
     assert there.isdisjoint(ids[:2])
     assert set(ids[2:]) <= there
     assert "not kept any more" in told(serving.post("api/scan", {"text_id": ids[0]}), 404)
@@ -364,11 +367,11 @@ def test_a_fault_of_the_program_is_one_line(serving: Serving) -> None:
     assert scan(serving)
 
 
-def finished(all_jobs: Jobs, client: str, number: int) -> Job:
+def finished(all_jobs: Jobs, client: str, number: int) -> SearchJob:
     """A job that has found some things."""
 
-    def work(job: Job, index: object) -> "list[Found]":
-        return [Found("{}", Finding(str(n), "x")) for n in range(number)]
+    def work(job: SearchJob, index: object) -> "list[JobItem]":
+        return [JobItem("{}", ReportFinding(str(n), "x")) for n in range(number)]
 
     class Lent:
         def __enter__(self) -> object:
@@ -404,29 +407,29 @@ def test_no_job_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_index_that_is_built_again_is_opened_again(library: Library) -> None:
-    shelf = Shelf(_Place(ServerOptions(None)))
+    pool = IndexPool(_IndexSource(ServerOptions(None)))
 
     def build(text: str) -> None:
         passages = [Passage("a", text), Passage("b", "verbum")]
         library.build("again", passages, BuildOptions(vectors=False, learned_links=False))
 
     build("Pater noster")
-    with shelf.lend("again") as first, shelf.lend("again") as other:
+    with pool.acquire("again") as first, pool.acquire("again") as other:
         assert first is not other
-    with shelf.lend("again") as same:
+    with pool.acquire("again") as same:
         assert same is first or same is other
         assert same.passages(["a"])[0].text == "Pater noster"
     build("panem nostrum")
-    with shelf.lend("again") as new:
+    with pool.acquire("again") as new:
         assert new.passages(["a"])[0].text == "panem nostrum"
     # What failed is not lent again.
-    with pytest.raises(InputError), shelf.lend("again") as failed:
+    with pytest.raises(InputError), pool.acquire("again") as failed:
         raise InputError("as the test asked for")
-    with shelf.lend("again") as fresh:
+    with pool.acquire("again") as fresh:
         assert fresh is not failed
-    assert [row.name for row in shelf.place.rows() if row.name == "again"] == ["again"]
+    assert [row.name for row in pool.source.rows() if row.name == "again"] == ["again"]
     (library.folder / "indexes" / "broken.idx").write_bytes(b"x")
-    (row,) = (row for row in shelf.place.rows() if row.name == "broken")
+    (row,) = (row for row in pool.source.rows() if row.name == "broken")
     (library.folder / "indexes" / "broken.idx").unlink()
     assert "broken" in row.problem
 
@@ -434,13 +437,9 @@ def test_an_index_that_is_built_again_is_opened_again(library: Library) -> None:
 class Served:
     """One process of `allusion-es serve`."""
 
-    def __init__(self, *more: str) -> None:
-        command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
-        assert command, "allusion-es is not installed beside this Python"
-        arguments = [command, "serve", "--port", "0", "--no-browser", *more]
-        self.process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+    def __init__(self, start: StartProcess, *more: str) -> None:
+        arguments = [program(), "serve", "--port", "0", "--no-browser", *more]
+        self.process = start(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
 
@@ -452,8 +451,10 @@ class Served:
         return said
 
 
-def test_the_command_answers_as_the_other_commands(run: Run, vulgate_index: LocalIndex) -> None:
-    served = Served()
+def test_the_command_answers_as_the_other_commands(
+    run: Run, start_process: StartProcess, vulgate_index: LocalIndex
+) -> None:
+    served = Served(start_process)
     match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", served.url)
     assert match, served.url
     serving = Serving(None, int(match[1]))  # type: ignore[arg-type]
@@ -478,13 +479,15 @@ def test_the_command_answers_as_the_other_commands(run: Run, vulgate_index: Loca
     assert "Traceback" not in said
 
 
-def test_the_indexes_of_a_server(run: Run, tmp_path: Path, elasticsearch_url_any: str) -> None:
+def test_the_indexes_of_a_server(
+    run: Run, start_process: StartProcess, tmp_path: Path, elasticsearch_url_any: str
+) -> None:
     table = tmp_path / "oratio.tsv"
     table.write_text("id\ttext\na\tPater noster\nb\tpanem nostrum da nobis\nc\tfiat voluntas\n")
     place = ("--es", elasticsearch_url_any)
     done = run("index", str(table), "--no-vectors", "--no-learned-links", *place)
     assert done.returncode == 0, done.stderr
-    served = Served("--name", "oratio", *place)
+    served = Served(start_process, "--name", "oratio", *place)
     _, _, host, token, _ = served.url.split("/")
     serving = Serving(None, int(host.rpartition(":")[2]))  # type: ignore[arg-type]
     rows = serving.ask("GET", "api/indexes", token=token).json["indexes"]
@@ -500,25 +503,28 @@ def test_the_indexes_of_a_server(run: Run, tmp_path: Path, elasticsearch_url_any
     served.stop()
 
 
-def test_the_url_stays_the_same(psalm_index: str) -> None:
+def test_the_url_stays_the_same(start_process: StartProcess, psalm_index: str) -> None:
     urls = []
     for _ in range(2):
-        served = Served("--name", NAME)
+        served = Served(start_process, "--name", NAME)
         served.stop()
         urls.append(served.url.split("/")[3])
     assert len(set(urls)) == 1
 
 
-def test_what_the_command_refuses(run: Run, psalm_index: str, tmp_path: Path) -> None:
+def test_what_the_command_refuses(
+    run: Run, run_process: Run, psalm_index: str, tmp_path: Path
+) -> None:
     done = run("serve", "--name", "nix", "--no-browser")
     assert (done.returncode, done.stdout) == (7, "")
     assert len(done.stderr.splitlines()) == 1
     (tmp_path / "uvicorn.py").write_text('raise ModuleNotFoundError("no", name="uvicorn")\n')
-    done = run("serve", PYTHONPATH=str(tmp_path))
+    done = run_process("serve", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert "install it with: pip install 'allusion-es[serve]'" in done.stderr
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from allusion_es.cli.main import run; run(['serve', '--help'])\n"

@@ -15,7 +15,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from serve_fixtures import WAIT, Serving
 
-from allusion_es.evaluation.gold_files import read_gold
+from allusion_es.evaluation.gold.files import read_gold
 
 SERMON = "Audite: gustate et videte.\nScriptum est: In principio.\nItem: Timete Dominum. Divites."
 NASTY = '</script><img src=x onerror="window.hacked=1"><b>gustate et videte</b> & "in principio"'

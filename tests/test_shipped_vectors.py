@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from allusion_es.language import citation_vectors
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.citation_vectors import CitationVectors
-from allusion_es.language.citing_words import citing_words_of
-from allusion_es.language.translations import Translations
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.language.citations import vectors as citation_vectors
+from allusion_es.language.citations.citing_words import citing_words_of
+from allusion_es.language.citations.translations import Translations
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.local.index import LocalIndex
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 PATH = Path(citation_vectors.__file__).parent / "patrologia.citations"
 SHA256 = "ab82ce87081f75cf197a8847fd646195a614540d89597f7c3634b61fb6660907"
@@ -42,7 +42,7 @@ def test_citing_words_can_be_read_by_people() -> None:
 def test_translations_can_be_read_by_people() -> None:
     table = Translations(TRANSLATIONS)
     assert table.about["vectors"] == CitationVectors(PATH).name
-    assert table.settings == Analyser().settings
+    assert Analyser().settings.has_lemmas_of(table.settings)
     found = table.matrix(["rete"], ["rete", "piscator", "panis"])[0]
     assert found[0] > found[2]
 
@@ -69,7 +69,9 @@ def test_the_vulgate_has_its_vectors(vulgate_index: LocalIndex) -> None:
     ],
 )
 def test_it_finds_what_is_alluded_to(vulgate_index: LocalIndex, words: str, verse: str) -> None:
-    retriever = Retriever(vulgate_index, generators=["citations"], reranker=None, top=10)
+    retriever = Retriever(
+        vulgate_index, QueryOptions(generators=["citations"], reranker=None, top=10)
+    )
     assert verse in [hit.id for hit in retriever.answer(words).hits]
 
 

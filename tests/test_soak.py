@@ -5,22 +5,16 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from elasticsearch_server import CannotRunError
-from es_fixtures import REQUIRED
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import soak
 
 
+@pytest.mark.usefixtures("servers_run", "data_folder")
 def test_two_clients_for_some_rounds() -> None:
     options = {"minutes": 5, "rounds": 2, "clients": 2, "queries": 4, "pause": 0, "verses": 300}
-    try:
-        total = soak.soak(Namespace(**options, kill_every=0, report=60))
-    except CannotRunError as reason:
-        if REQUIRED:
-            raise
-        pytest.skip(str(reason))
+    total = soak.soak(Namespace(**options, kill_every=0, report=60))
     assert (total.errors, total.wrong) == (0, 0)
     # Each has asked 4 queries in two ways and scanned a text, and then again.
     assert total.rounds >= 4

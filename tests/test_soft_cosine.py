@@ -12,11 +12,11 @@ from little_vectors import LittleVectors
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import UsageError
-from allusion_es.language.analysis import Analysis
-from allusion_es.language.vectors import WordVectors
+from allusion_es.language.latin.analysis import Analysis
+from allusion_es.language.vectors.types import WordVectors
 from allusion_es.rerankers.soft_cosine import SoftCosine
+from allusion_es.retrieval.coded_texts import code_texts
 from allusion_es.retrieval.reranking import Candidates
-from allusion_es.retrieval.texts import code_texts
 from allusion_es.retrieval.types import AnalysedQuery, Query, Ranking, TermStatistics
 
 

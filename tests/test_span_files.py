@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from allusion_es.annotation.span_files import LeftOut, read_spans
+from allusion_es.annotation.formats.files import SkippedFile, read_spans
 from allusion_es.annotation.spans import SpanAnnotation
 from allusion_es.core.errors import InputError
 
@@ -243,10 +243,22 @@ def test_webanno_refused(tmp_path: Path, text: str, message: str) -> None:
     [
         ('{"instance": "i"', "s.jsonl:1: "),
         ('{"instance": "i", "annotator": "a", "start": 1}', "s.jsonl:1: there is no field 'end'"),
-        ('{"instance": 1, "annotator": "a", "start": 1, "end": 2}', "field 'instance' is '1'"),
-        ('{"instance": "i", "annotator": "a", "start": true, "end": 2}', "field 'start' is 'True'"),
-        ('{"instance": "i", "annotator": "a", "start": NaN, "end": 2}', "field 'start' is 'nan'"),
-        ('{"instance": "i", "annotator": "a", "start": 1.0, "end": 2}', "field 'start' is '1.0'"),
+        (
+            '{"instance": 1, "annotator": "a", "start": 1, "end": 2}',
+            "'instance' must be a string, not 1",
+        ),
+        (
+            '{"instance": "i", "annotator": "a", "start": true, "end": 2}',
+            "must be a whole number, not True",
+        ),
+        (
+            '{"instance": "i", "annotator": "a", "start": NaN, "end": 2}',
+            "must be a whole number, not nan",
+        ),
+        (
+            '{"instance": "i", "annotator": "a", "start": 1.0, "end": 2}',
+            "must be a whole number, not 1.0",
+        ),
         (
             '{"instance": "i", "annotator": "a", "start": 2, "end": 2}',
             "'start' is 2, field 'end' 2",
@@ -281,9 +293,18 @@ def test_json_lines_refused(tmp_path: Path, line: str, message: str) -> None:
         ("a\tb\n", "s.tsv:1: columns are 'a, b'; name each of instance, annotator, start, end"),
         ("instance\tannotator\tstart\tend\tend\n", "s.tsv:1: columns are"),
         ("instance\tannotator\tstart\tend\ni\ta\t1\n", "s.tsv:2: 3 cells, but the header has 4"),
-        ("instance\tannotator\tstart\tend\ni\ta\t+1\t2\n", "s.tsv:2: field 'start' is '+1'"),
-        ("instance\tannotator\tstart\tend\ni\ta\t1\t٣\n", "s.tsv:2: field 'end' is '٣'"),
-        ("instance\tannotator\tstart\tend\tdoubt\ni\ta\t1\t2\tmaybe\n", "field 'doubt' is 'maybe'"),
+        (
+            "instance\tannotator\tstart\tend\ni\ta\t+1\t2\n",
+            "s.tsv:2: field 'start' must be a whole number, not '+1'",
+        ),
+        (
+            "instance\tannotator\tstart\tend\ni\ta\t1\t٣\n",
+            "s.tsv:2: field 'end' must be a whole number, not '٣'",
+        ),
+        (
+            "instance\tannotator\tstart\tend\tdoubt\ni\ta\t1\t2\tmaybe\n",
+            "must be true or false, not 'maybe'",
+        ),
         ("instance\tannotator\tstart\tend\ni\ta\t1\t2\ni\ta\t1\t3\n", "before ("),
     ],
 )
@@ -335,8 +356,8 @@ def export(folder: Path) -> None:
 
 def test_an_export_has_the_annotators_only(tmp_path: Path) -> None:
     export(tmp_path)
-    left_out: list[LeftOut] = []
-    assert [row.annotator for row in read_spans([tmp_path], left_out=left_out)] == ["anna", "berta"]
+    left_out: list[SkippedFile] = []
+    assert [row.annotator for row in read_spans([tmp_path], skipped=left_out)] == ["anna", "berta"]
     told = {str(Path(each.where).relative_to(tmp_path)): (each.name, each.why) for each in left_out}
     assert told.keys() == {
         "__MACOSX/annotation/s.txt/anna.tsv",
@@ -356,11 +377,14 @@ def test_names_that_are_nobodys_are_left_out_of_every_format(tmp_path: Path) -> 
     table = tmp_path / "spans.tsv"
     table.write_text(
         "instance\tannotator\tstart\tend\nb\tanna\t2\t6\nb\tcuration_user\t2\t6\n"
-        "c\tcuration_user\t2\t6\n"
+        "c\tcuration_user\t2\t6\nd\ts_INITIAL_CAS\t2\t6\n"
     )
-    left_out: list[LeftOut] = []
-    assert [row.annotator for row in read_spans([table], left_out=left_out)] == ["anna"]
-    assert [(each.where, each.name) for each in left_out] == [(str(table), "curation_user")]
+    left_out: list[SkippedFile] = []
+    assert [row.annotator for row in read_spans([table], skipped=left_out)] == ["anna"]
+    assert [(each.where, each.name) for each in left_out] == [
+        (str(table), "curation_user"),
+        (str(table), "s_INITIAL_CAS"),
+    ]
     brat(tmp_path, "INITIAL_CAS", "b", "T1\tallusion 0 7\tGustate\n")
     with pytest.raises(InputError, match="there is nothing else; give the annotators' files"):
         read_spans([tmp_path / "INITIAL_CAS"])

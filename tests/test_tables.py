@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.tables import Kind, read_passages
+from allusion_es.corpora.passage_files import Kind, read_passages
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tei_fixtures import document
 
 from allusion_es.core.errors import UsageError
-from allusion_es.corpora.source import Place, SourceText, read_source
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import Place, SourceText
 
 TEI = {"tei": "http://www.tei-c.org/ns/1.0"}
 

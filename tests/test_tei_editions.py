@@ -11,9 +11,10 @@ from tei_fixtures import HEADER, document
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.findings import Finding
 from allusion_es.corpora.left_out import left_out_note
-from allusion_es.corpora.source import SourceText, read_source
+from allusion_es.corpora.source import read_source
 from allusion_es.corpora.source_listing import Stretch, listing, place_label
-from allusion_es.corpora.tei_write import inline_markup, with_insertions
+from allusion_es.corpora.source_text import SourceText
+from allusion_es.corpora.tei.write import inline_markup, with_insertions
 
 _HEAD = HEADER.format(title="Sermo", author="Anonymus")
 _TEI = f'<TEI xmlns="http://www.tei-c.org/ns/1.0">{_HEAD}'
@@ -320,6 +321,8 @@ MARKUP = [
         "<p>dicit <cit><ref>Is. VII, 14</ref> <quote>ecce virgo</quote></cit></p>",
         "dicit ecce virgo",
     ),
+    ("<p><label>a</label>gustate et</p>", "a gustate et"),
+    ("<p>quo⸗<lb/>niam gusta=\n<lb/>te, a = b</p>", "quoniam gustate, a = b"),
 ]
 
 
@@ -406,6 +409,16 @@ def test_a_file_in_another_language_is_refused(tmp_path: Path) -> None:
     ):
         read_source(path)
     assert read_source(path, languages=frozenset({"en"})).text == "Gustate et videte"
+
+
+def test_words_of_a_deletion_are_counted_over_paragraphs(tmp_path: Path) -> None:
+    path = tmp_path / "sermo.xml"
+    path.write_text(
+        document("<p>a <delSpan spanTo='#x'/>male</p><p>peius <anchor xml:id='x'/>b</p>"), "utf-8"
+    )
+    read = read_source(path)
+    assert read.text == "a\nb"
+    assert [(each.words, each.text) for each in read.left_out] == [(2, "male peius")]
 
 
 def test_a_deletion_without_an_end_is_told_and_leaves_nothing_out(tmp_path: Path) -> None:

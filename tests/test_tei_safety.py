@@ -7,8 +7,8 @@ import pytest
 from tei_fixtures import document
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.corpora import tei_events
 from allusion_es.corpora.source import read_source
+from allusion_es.corpora.tei import events
 
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha ha "}">\n' for n in range(10))
 P = "<TEI><text><body><p>"
@@ -109,7 +109,7 @@ def test_size_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = tmp_path / "sermo.xml"
     path.write_text(P + "<!--" + "x" * 5_000_000 + "-->" + END)
     assert "a tag or comment has more than 4,194,304 bytes" in refused(path)
-    monkeypatch.setattr(tei_events, "LARGEST_FILE", 1000)
+    monkeypatch.setattr(events, "LARGEST_FILE", 1000)
     path.write_text(P + "verba " * 200 + END)
     assert "the file has more than 1,000 bytes; split it" in refused(path)
 

@@ -8,8 +8,12 @@ from tei_schema import CannotValidateError, faults, jing, tei_all
 
 from allusion_es.corpora.findings import Alternative, Finding
 from allusion_es.corpora.source import read_source
-from allusion_es.corpora.tei_standoff import standoff_lines, standoff_markup
-from allusion_es.corpora.tei_write import inline_markup, with_insertions
+from allusion_es.corpora.tei.write import (
+    inline_markup,
+    standoff_lines,
+    standoff_markup,
+    with_insertions,
+)
 
 BODY = """<pb n="1"/><div type="sermo" n="1"><head>De <hi rend="italic">gustu</hi> eius</head>
 <p>Et <date>hodie</date> dixit <persName>Dauid <roleName>rex</roleName></persName>: <hi>Gustate
@@ -31,14 +35,14 @@ et</hi> <foreign xml:lang="la">vide<lb break="no"/>te</foreign> quoniam
 
 
 @pytest.fixture(scope="module")
-def tools() -> tuple[Path, Path]:
+def validator() -> tuple[Path, Path]:
     try:
         return tei_all(), jing()
     except CannotValidateError as error:
         pytest.skip(str(error))
 
 
-def test_all_that_is_written_is_valid(tools: tuple[Path, Path], tmp_path: Path) -> None:
+def test_all_that_is_written_is_valid(validator: tuple[Path, Path], tmp_path: Path) -> None:
     path = tmp_path / "sermo.xml"
     path.write_text(document(BODY), "utf-8")
     source = read_source(path)
@@ -70,10 +74,10 @@ def test_all_that_is_written_is_valid(tools: tuple[Path, Path], tmp_path: Path) 
         files += [inline, beside, inside]
     none = tmp_path / "none.xml"
     none.write_text("\n".join(standoff_lines(source, [])), "utf-8")
-    assert faults(*tools, [*files, none]) == ""
+    assert faults(*validator, [*files, none]) == ""
 
 
-def test_the_schema_finds_faults(tools: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_schema_finds_faults(validator: tuple[Path, Path], tmp_path: Path) -> None:
     path = tmp_path / "sermo.xml"
     path.write_text(document("<p>d<ex><seg>omi</seg></ex>nus</p>"))
-    assert 'element "seg" not allowed' in faults(*tools, [path])
+    assert 'element "seg" not allowed' in faults(*validator, [path])

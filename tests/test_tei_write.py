@@ -12,12 +12,23 @@ from tei_fixtures import document
 from test_tei import BODIES, ENCODINGS, encoded
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.corpora.finding_table import table_lines, write_table
-from allusion_es.corpora.findings import Alternative, Finding, json_line
-from allusion_es.corpora.source import SourceText, read_source
-from allusion_es.corpora.tei_standoff import pointer, standoff_lines, standoff_markup
-from allusion_es.corpora.tei_write import inline_markup, with_insertions
-from allusion_es.corpora.web_annotation import annotation_lines
+from allusion_es.corpora.findings import (
+    Alternative,
+    Finding,
+    annotation_lines,
+    json_line,
+    table_lines,
+    write_table,
+)
+from allusion_es.corpora.source import read_source
+from allusion_es.corpora.source_text import SourceText
+from allusion_es.corpora.tei.write import (
+    inline_markup,
+    pointer,
+    standoff_lines,
+    standoff_markup,
+    with_insertions,
+)
 
 TEI = {"tei": "http://www.tei-c.org/ns/1.0"}
 OTHER = Alternative(("1Pet.2.3",), "1 Petr 2,3", 1.5, 0.25)

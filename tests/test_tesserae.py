@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allusion_es.core.errors import UsageError
+from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.tesserae_original import TesseraeOriginal
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
-from allusion_es.retrieval.memory import index_texts
 from allusion_es.retrieval.reranking import (
     UNDEFINED,
     Collection,

@@ -9,7 +9,7 @@ from tls_servers import Certificates, answering, make_certificates
 
 from allusion_es.core.errors import AllusionError, ServerRefusedError
 from allusion_es.es.connection import Server
-from allusion_es.es.kibana import Kibana
+from allusion_es.es.kibana.client import Kibana
 from allusion_es.es.tls import causes, needs_tls, speaks_http
 
 Ask = Callable[..., object]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from allusion_es.core.errors import PluginError, UsageError
-from allusion_es.evaluation.gold import GoldLink
-from allusion_es.evaluation.inspected import run_candidates, traced_candidates
-from allusion_es.retrieval.local import LocalIndex
-from allusion_es.retrieval.memory import index_texts
-from allusion_es.retrieval.pipeline import Retriever
+from allusion_es.evaluation.gold.link import GoldLink
+from allusion_es.evaluation.inspection import run_candidates, traced_candidates
+from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.traces import Trace, Tracer
 from allusion_es.retrieval.types import Query, Ranking
 from allusion_es.retrieval.unanswered import Unanswered
@@ -59,10 +59,7 @@ def test_each_stage_gives_what_it_gives_alone(
     def alone(reranker: str | None, generators: tuple[str, ...]) -> list[Ranking]:
         retriever = Retriever(
             index,
-            generators=generators,
-            reranker=reranker,
-            top=12,
-            **common,  # type: ignore[arg-type]
+            QueryOptions(generators=generators, reranker=reranker, top=12, **common),  # type: ignore[arg-type]
         )
         return [
             Ranking(tuple(hit.id for hit in a.hits), np.array([hit.score for hit in a.hits]))

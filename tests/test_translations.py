@@ -10,9 +10,9 @@ from learning_fixtures import collection, link
 
 from allusion_es.core.arrays import save_arrays
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.language.analysis import Analyser
-from allusion_es.language.translations import Translations, save_translations
-from allusion_es.learning.translate import learn_translations
+from allusion_es.language.citations.translations import Translations, save_translations
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.learning.translation_model import learn_translations
 from allusion_es.rerankers.translation import TranslationLikelihood
 from allusion_es.rerankers.trial import TrialCollection, trial, trial_candidates, trial_query
 

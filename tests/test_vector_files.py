@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 
 from allusion_es.core import plugins
 from allusion_es.core.errors import IndexDamagedError, InputError, UsageError
-from allusion_es.language.file_vectors import NgramVectors, TableVectors, ngram_buckets
-from allusion_es.language.floret import Floret
-from allusion_es.language.load_vectors import load_vectors
-from allusion_es.language.normalise import fold
-from allusion_es.language.training import Training, train_vectors
-from allusion_es.language.vector_files import read_vectors, save_vectors
+from allusion_es.language.latin.fold import fold
+from allusion_es.language.vectors.files import load_vectors, read_vectors, save_vectors
+from allusion_es.language.vectors.tables import Floret, NgramVectors, TableVectors, ngram_buckets
+from allusion_es.language.vectors.training import WordVectorTraining, train_vectors
 
 HAND = "3 2\ndeus 3 4\nhomo 0 -2\nres 0 0\n"
 SENTENCES = [
@@ -485,7 +483,7 @@ def test_packed_fasttext_files_are_to_be_unpacked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["fasttext", "word2vec"])
 def test_training_twice_gives_the_same_bytes(tmp_path: Path, method: Any) -> None:  # noqa: ANN401
-    training = Training(method, dimension=8, epochs=2, min_count=1, seed=7)
+    training = WordVectorTraining(method, dimension=8, epochs=2, min_count=1, seed=7)
     paths = [tmp_path / "one", tmp_path / "two"]
     for path in paths:
         assert train_vectors(SENTENCES, path, training, "three sentences") == 14
@@ -498,7 +496,7 @@ def test_training_twice_gives_the_same_bytes(tmp_path: Path, method: Any) -> Non
 
 def test_trained_vectors_agree_with_gensim(tmp_path: Path) -> None:
     """The same training by gensim alone, and its vectors, of unknown words too."""
-    training = Training(dimension=8, epochs=3, min_count=2, seed=5)
+    training = WordVectorTraining(dimension=8, epochs=3, min_count=2, seed=5)
     train_vectors(SENTENCES, tmp_path / "ours", training)
     theirs = FastText(
         SENTENCES, vector_size=8, epochs=3, min_count=2, seed=5, sg=1, workers=1, bucket=100_000
@@ -526,7 +524,7 @@ def test_training_needs_frequent_words(tmp_path: Path) -> None:
 )
 def test_options_of_training_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Training(**options)
+        WordVectorTraining(**options)
 
 
 def test_saved_vectors_are_checked(tmp_path: Path) -> None:

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from little_vectors import LittleVectors
 from numpy.typing import NDArray
 
-from allusion_es.language.vectors import KnownVectors, kept_vectors, mean_vector, mean_vectors
-from allusion_es.language.word_numbers import WordNumbers
+from allusion_es.language.vectors.types import (
+    KnownVectors,
+    WordNumbers,
+    kept_vectors,
+    mean_vector,
+    mean_vectors,
+)
 
 WORDS = st.lists(st.sampled_from(["x", "y", "z", "minus", "unknown"]), max_size=8)
 

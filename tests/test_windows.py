@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from allusion_es.core.errors import UsageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.plain import verse_passage
+from allusion_es.corpora.passage_files import verse_passage
 from allusion_es.corpora.windows import passage_windows, word_windows
 
 PSALM = [verse_passage(f"Ps.22.{n}", f"v{n}", "Vulgata", n - 1) for n in range(1, 6)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import InputError, UsageError
-from allusion_es.rerankers._transport import load_solver
+from allusion_es.rerankers._shared.transport import load_solver
 from allusion_es.rerankers.trial import (
     TrialCollection,
     TrialVectors,

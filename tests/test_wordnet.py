@@ -16,10 +16,9 @@ from allusion_es.core.errors import DownloadError, InputError
 from allusion_es.core.files import data_dir
 from allusion_es.corpora import packages
 from allusion_es.corpora.packages import WORDNET, DataFile, fetch, verify
-from allusion_es.language._wordnet_dump import read_rows, read_synsets
-from allusion_es.language.stopwords import STOP_WORDS
-from allusion_es.language.wordnet import LatinWordNet, load_wordnet
-from allusion_es.retrieval.local import LocalIndex
+from allusion_es.language.latin.analysis import STOP_WORDS
+from allusion_es.language.wordnet import LatinWordNet, load_wordnet, read_rows, read_synsets
+from allusion_es.local.index import LocalIndex
 
 SENSES = {
     "n#emotion": ("affectus",),

@@ -1,1 +1,1 @@
-"""Servers on this machine: who may speak to them, and their life."""
+"""Parts of local web servers: the check of requests, tokens, and the server's start and end."""

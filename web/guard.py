@@ -1,4 +1,4 @@
-"""Who may speak to a page's server, and how much they may send."""
+"""Access to a page's server: each request's origin and token are checked, its size is limited."""
 
 import asyncio
 import hmac
@@ -14,8 +14,10 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 65_536
-"""Most bytes of a request's body where nothing else is said."""
+"""Most bytes of a request's body unless a route allows more."""
 
+# A body that is too large is read and thrown away before the refusal is sent: a client that is
+# still sending would otherwise see a broken connection. These bound how much, and how long.
 _LARGEST_DRAIN = 64 * 2**20
 _DRAIN_SECONDS = 10.0
 
@@ -33,7 +35,7 @@ _HEADERS = {
 
 
 class RefusedError(Exception):
-    """A request that is not granted.
+    """Raised to refuse a request; becomes an answer with its status and message.
 
     Attributes:
         status: HTTP status.
@@ -45,7 +47,7 @@ class RefusedError(Exception):
 
 
 class Guard:
-    """Lets a request through if it comes from the page itself and knows its token.
+    """Passes requests to an application if they come from its own page and have a valid token.
 
     The path must begin with a token. The Host must be an address, `localhost` or the server's
     own name, so that no foreign name that is made to point here (DNS rebinding) gets through;
@@ -53,9 +55,9 @@ class Guard:
     send anything elsewhere.
 
     Args:
-        app: Is called with the path after the token; `scope["state"]["holder"]` is what the
-            token stands for.
-        holders: What each token stands for.
+        app: Gets requests with the path after the token; `scope["state"]["holder"]` is the
+            token's holder.
+        holders: The holder of each token: any object, such as the work of a user.
         names: Host names of the server, besides `localhost`.
     """
 
@@ -105,6 +107,7 @@ class Guard:
 
     def _holder(self, token: str) -> object:
         for known, holder in self._holders.items():
+            # In constant time, so that answers do not tell how much of a token is right.
             if hmac.compare_digest(known.encode(), token.encode("utf-8", "replace")):
                 return holder
         raise RefusedError(
@@ -113,7 +116,7 @@ class Guard:
 
 
 async def bounded_body(receive: Receive, scope: Scope, most: int = LARGEST_BODY) -> bytes:
-    """The body of a request, of which no more than `most` bytes are kept in memory.
+    """Read the body of a request, keeping no more than `most` bytes in memory.
 
     Raises:
         RefusedError: It is larger, or the client has gone.
@@ -125,10 +128,10 @@ async def bounded_body(receive: Receive, scope: Scope, most: int = LARGEST_BODY)
 
 
 async def json_record(request: Request, most: int = LARGEST_BODY) -> dict[str, Any]:
-    """The JSON object that a request brings.
+    """Read the JSON object in a request's body.
 
     Raises:
-        RefusedError: It brings something else, or more than `most` bytes.
+        RefusedError: The body is something else, or has more than `most` bytes.
     """
     body = await bounded_body(request.receive, request.scope, most)
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
@@ -143,12 +146,12 @@ async def json_record(request: Request, most: int = LARGEST_BODY) -> dict[str, A
 
 
 async def discard(receive: Receive, scope: Scope) -> None:
-    """Read a body that is not wanted, so that the client gets to read the answer."""
+    """Read and throw away a body, so that the client comes to read the answer."""
     await _read(receive, scope, 0)
 
 
 async def _read(receive: Receive, scope: Scope, most: int) -> bytes | None:
-    """The body, or None where it is longer than `most`; then it is read and thrown away."""
+    """The body, or None if it is longer than `most`; then it is read and thrown away."""
     declared = Headers(scope=scope).get("content-length", "0")
     if declared.isdecimal() and int(declared) > _LARGEST_DRAIN:
         return None
@@ -156,6 +159,7 @@ async def _read(receive: Receive, scope: Scope, most: int) -> bytes | None:
     size = 0
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
+            # Counted while reading: a chunked body declares no length.
             more = True
             while more and size <= _LARGEST_DRAIN:
                 message = await receive()
@@ -180,6 +184,7 @@ def _host_name(host: str) -> str:
 
 def _is_address(name: str) -> bool:
     try:
+        # After % stands the zone of a link-local address (fe80::1%eth0).
         ipaddress.ip_address(name.partition("%")[0])
     except ValueError:
         return False

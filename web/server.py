@@ -1,4 +1,4 @@
-"""The server behind a page: tokens, the socket, and its life."""
+"""The server behind a page: tokens of its URLs, its socket, and how it starts and ends."""
 
 import contextlib
 import hmac
@@ -21,20 +21,20 @@ _TOKEN_LENGTH = 32
 
 
 def token_for(holder: str, place: str, secret: bytes) -> str:
-    """The token in a URL: 32 hexadecimal digits that only `secret` can make.
+    """The token in a holder's URL: 32 hexadecimal digits, derived from `secret`.
 
-    It stays the same when the server is started again, so that an open page goes on.
+    It is the same when the server is started again, so that an open page still works.
 
     Args:
-        holder: Whose URL it is.
-        place: What the URL opens, such as the identifier of a store.
-        secret: See `read_secret`.
+        holder: Name of the user whose URL it is.
+        place: Name of the thing that the URL opens, such as the identifier of a store.
+        secret: The secret of `read_secret`.
     """
     return hmac.new(secret, f"{place}\0{holder}".encode(), sha256).hexdigest()[:_TOKEN_LENGTH]
 
 
 def read_secret(folder: Path) -> bytes:
-    """The secret that tokens are made of: random, made once for each data folder.
+    """Read the secret that tokens are derived from; it is made at random on first use.
 
     It lies outside the store, which people may pass on.
 
@@ -67,7 +67,7 @@ def read_secret(folder: Path) -> bytes:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens.
+    """Open a socket that listens.
 
     Args:
         host: Address or name to listen on.
@@ -98,7 +98,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket, host: str) -> str:
-    """The `host:port` that people open, on this machine where it listens everywhere."""
+    """The `host:port` for a URL; `localhost` if the socket listens on all addresses."""
     name, port = listener.getsockname()[:2]
     with contextlib.suppress(ValueError):
         everywhere = ipaddress.ip_address(name).is_unspecified
@@ -107,7 +107,7 @@ def address_of(listener: socket.socket, host: str) -> str:
 
 
 def is_loopback(listener: socket.socket) -> bool:
-    """Whether only this machine can reach it."""
+    """True if only this machine can reach the socket."""
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
@@ -117,16 +117,16 @@ def serve(
     """Answer requests until the process is interrupted.
 
     Args:
-        app: What answers.
-        listener: See `listen`.
-        at_end: Called before what is still being answered is waited for.
+        app: The application.
+        listener: A socket of `listen`.
+        at_end: Called at the interrupt, before the server waits for answers under way.
 
     Raises:
-        KeyboardInterrupt: It was.
+        KeyboardInterrupt: The process was interrupted.
     """
     import uvicorn
 
-    class Server(uvicorn.Server):
+    class ClosingServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             if at_end is not None:
                 at_end()
@@ -144,4 +144,4 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=3,
     )
-    Server(config).run(sockets=[listener])
+    ClosingServer(config).run(sockets=[listener])

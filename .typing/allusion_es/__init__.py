@@ -1,0 +1,1 @@
+../../allusion_es/__init__.py

@@ -1,0 +1,1 @@
+"""The command `allusion-es evaluate`."""

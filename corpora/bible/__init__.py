@@ -1,0 +1,1 @@
+"""The Bible: books, verse references, numbering, the Vulgate."""

@@ -1,0 +1,1 @@
+"""Files learned from known citations: vectors, citing words, translations."""

@@ -1,0 +1,1 @@
+"""Latin words: folded, spelt, tokenised, lemmatised."""

@@ -1,0 +1,1 @@
+"""Word vectors: their protocol, their file formats, their training."""

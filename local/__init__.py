@@ -1,0 +1,1 @@
+"""The index in this process: built, opened, searched; the sibling of `es`."""

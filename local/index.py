@@ -1,0 +1,268 @@
+"""The index in this process: opened from a file, searched with numpy."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.errors import VerseError
+from allusion_es.corpora.passage import Passage
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.vectors.types import KnownVectors, NoVectors, WordNumbers, WordVectors
+from allusion_es.local.format import SavedIndex, decode_record
+from allusion_es.local.searchers import (
+    BY_VECTOR,
+    ExpansionSearcher,
+    NgramSearcher,
+    Scored,
+    VectorSearcher,
+    WordSearcher,
+)
+from allusion_es.retrieval.coded_texts import CodedTexts
+from allusion_es.retrieval.index import Capability, IndexSettings, require_capability
+from allusion_es.retrieval.parallels import GROUPS, MEMBERS, Parallels
+from allusion_es.retrieval.types import Field, Ranking, SearchFilter, SearchRequest, TermStatistics
+
+
+class LocalIndex:
+    """An index that `build_local` wrote; a `CandidateIndex`.
+
+    Args:
+        path: The file.
+        vectors: Gives the vectors of words that the index has not seen; called when needed.
+            Without it, such words have none.
+        models: Gives the citation vectors of a name; called when needed.
+
+    Raises:
+        IndexMissingError: There is no such file.
+        IndexDamagedError: It is damaged, or of another format; the message says how to rebuild.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        vectors: Callable[[], WordVectors] | None = None,
+        models: Callable[[str], CitationVectors] | None = None,
+    ) -> None:
+        self._saved = SavedIndex(path)
+        self._array = self._saved.load
+        self.name = self._saved.name
+        self.fingerprint = self._saved.file.fingerprint
+        self.settings: IndexSettings = self._saved.settings
+        self._elsewhere = vectors
+        self._models = models
+        self._vectors = VectorSearcher(self._array)
+        self._ngrams = NgramSearcher(self._array, self.settings.k1, self.settings.b)
+
+    def __len__(self) -> int:
+        """How many passages it holds."""
+        return self._saved.passages
+
+    @property
+    def max_candidates(self) -> int:
+        """The most passages that one search returns: in this process there is no limit."""
+        return sys.maxsize
+
+    @cached_property
+    def capabilities(self) -> frozenset[Capability]:
+        """The kinds of searches that it was built for, and whether it knows parallels."""
+        arrays: dict[Capability, str] = {
+            "knn": "word_vectors",
+            "citations": "citation_vectors",
+            "ngrams": "ngram.keys",
+            "expansion": "expansion.weights",
+            "parallels": GROUPS,
+        }
+        return frozenset(name for name, array in arrays.items() if array in self._saved)
+
+    @cached_property
+    def vectors(self) -> WordVectors | None:
+        """The word vectors that it was built with, if any."""
+        if "knn" not in self.capabilities:
+            return None
+        elsewhere = self._elsewhere or (lambda: NoVectors(self.settings.vectors, table.shape[1]))
+        table = self._array("word_vectors")
+        return KnownVectors(self._numbers, table, elsewhere, self.settings.vectors)
+
+    @cached_property
+    def citations(self) -> CitationVectors | None:
+        """The citation vectors that its passages were given, if any.
+
+        Raises:
+            InputError: They are not on this machine, or their file cannot be used.
+            IndexDamagedError: Its passages have vectors of another length.
+        """
+        if "citations" not in self.capabilities or self._models is None:
+            return None
+        citations = self._models(self.settings.citations)
+        if self._array("citation_vectors").shape[1] != citations.dimension:
+            raise self._saved.file.damaged("its citation vectors are of another length")
+        return citations
+
+    def check(self) -> None:
+        """Compare the checksum of every array.
+
+        Raises:
+            IndexDamagedError: An array has changed since it was written.
+        """
+        self._saved.file.check()
+
+    def ids(self, search_filter: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
+        """Ids of the passages that the filter lets pass, sorted; all by default."""
+        allowed = self._allowed(search_filter)
+        places = range(len(self)) if allowed is None else np.flatnonzero(allowed).tolist()
+        return tuple(sorted(self._ids[place] for place in places))
+
+    def books(self) -> frozenset[str]:
+        """OSIS codes of its passages' books; empty where none is of the Bible."""
+        return frozenset(self._saved.facets["book"]) - {""}
+
+    def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
+        """Answer several requests, in their order; a passage with score 0 is no hit.
+
+        Raises:
+            UsageError: The index was built without what a request needs.
+        """
+        for request in requests:
+            require_capability(request.kind, self.capabilities, self.name)
+        # Vectors of several requests are compared at once, one product of matrices for all.
+        cosines = self._vectors.search([each for each in requests if each.kind in BY_VECTOR])
+        return [self._search(request, cosines) for request in requests]
+
+    def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
+        """The words of each passage, in order, repetitions kept.
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
+        offsets = self._array("offsets")
+        places = self._places(ids)
+        starts, lengths = offsets[places], offsets[places + 1] - offsets[places]
+        ends = np.concatenate(([0], np.cumsum(lengths)))
+        # Where in `codes` the words of these passages are, one text after the other.
+        at = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)
+        distinct, codes = np.unique(self._array(f"{field}.codes")[at], return_inverse=True)
+        known = self.words
+        words = tuple([known[code] for code in distinct.tolist()])
+        self._numbers.remember(words, distinct.astype(np.int64))
+        return CodedTexts(words, codes, ends)
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages with these ids, in this order (without their words).
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
+        records, offsets = self._array("records"), self._array("record_offsets")
+        try:
+            return [
+                decode_record(records[offsets[place] : offsets[place + 1]].tobytes())
+                for place in self._places(ids)
+            ]
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._saved.file.damaged("a passage cannot be read") from error
+
+    def parallels(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
+        """For each passage the ids of those that say nearly the same, in their order.
+
+        Raises:
+            VerseError: An id is not in the index; the message names it.
+        """
+        if "parallels" not in self.capabilities:
+            return [()] * len(ids)
+        known, names = self._parallels, self._ids
+        return [
+            tuple(names[other] for other in known.others(place))
+            for place in self._places(ids).tolist()
+        ]
+
+    def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
+        """Document and collection frequencies of `words`, shape (len(words),)."""
+        return self._words.statistics(field, words)
+
+    def _search(self, request: SearchRequest, cosines: Iterator[Scored]) -> Ranking:
+        if request.kind in BY_VECTOR:
+            scores, found = next(cosines)
+        else:
+            scores = self._by_words(request)
+            found = np.flatnonzero(scores > 0)
+        allowed = self._allowed(request.search_filter)
+        if allowed is not None:
+            found = found[allowed[found]]
+        return self._best(found, scores[found], request.size)
+
+    def _by_words(self, request: SearchRequest) -> NDArray[np.float32]:
+        if request.kind == "ngrams":
+            return self._ngrams.scores(request.words)
+        if request.kind == "expansion":
+            return self._expansion.scores(request.words)
+        return self._words.scores(request)
+
+    def _allowed(self, search_filter: SearchFilter) -> NDArray[np.bool_] | None:
+        """True for each passage that the filter lets pass, shape (passages,); None for all."""
+        allowed = None
+        chosen = (
+            ("book", search_filter.books),
+            ("testament", search_filter.testaments),
+            ("work", search_filter.works),
+        )
+        for facet, values in chosen:
+            if values:
+                codes = [code for code, v in enumerate(self._saved.facets[facet]) if v in values]
+                fits = np.isin(self._array(f"facet.{facet}"), codes)
+                allowed = fits if allowed is None else allowed & fits
+        return allowed
+
+    def _best(self, places: NDArray[Any], scores: NDArray[np.float32], size: int) -> Ranking:
+        """The best `size` of some passages."""
+        if len(places) > size > 0:
+            # All that are as good as the last are kept, since ids decide between equal scores.
+            least = np.partition(scores, len(scores) - size)[len(scores) - size]
+            kept = scores >= least
+            places, scores = places[kept], scores[kept]
+        order = np.lexsort((self._array("id_order")[places], -scores))[:size]
+        ids = self._ids
+        return Ranking(
+            tuple(ids[place] for place in places[order].tolist()),
+            scores[order].astype(np.float64),
+        )
+
+    def _places(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        places = self._places_of_ids
+        try:
+            return np.array([places[identifier] for identifier in ids], dtype=np.int64)
+        except KeyError as error:
+            raise VerseError(f"index {self.name!r} has no passage {error.args[0]!r}") from None
+
+    @cached_property
+    def _parallels(self) -> Parallels:
+        return Parallels(self._array(MEMBERS), self._array(GROUPS))
+
+    @cached_property
+    def _expansion(self) -> ExpansionSearcher:
+        return ExpansionSearcher(self._array, len(self))
+
+    @cached_property
+    def _words(self) -> WordSearcher:
+        return WordSearcher(self._array, self._numbers, self.settings.k1, self.settings.b)
+
+    @property
+    def words(self) -> list[str]:
+        """All words that occur as token or lemma, sorted."""
+        return self._saved.words
+
+    @cached_property
+    def _numbers(self) -> WordNumbers:
+        return WordNumbers(self.words)
+
+    @property
+    def _ids(self) -> list[str]:
+        return self._saved.ids
+
+    @cached_property
+    def _places_of_ids(self) -> dict[str, int]:
+        return {identifier: place for place, identifier in enumerate(self._ids)}

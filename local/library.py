@@ -1,0 +1,199 @@
+"""The library: the indexes of a data folder, which it builds, opens and lists."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from allusion_es.core.errors import IndexMissingError, UsageError
+from allusion_es.core.files import data_dir
+from allusion_es.core.progress import Progress, silent
+from allusion_es.corpora.bible.vulgate import read_vulgate
+from allusion_es.corpora.packages import VULGATE, default_vectors, fetch
+from allusion_es.corpora.passage import Passage
+from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.latin.analysis import Analyser
+from allusion_es.language.vectors.types import WordVectors
+from allusion_es.local.build import build_local
+from allusion_es.local.index import LocalIndex
+from allusion_es.retrieval.analysed import Unanalysed, reread
+from allusion_es.retrieval.citation_models import CitationModels
+from allusion_es.retrieval.index import MAX_K1, IndexSettings, check_name
+
+VULGATE_NAME = "vulgate"
+"""Name of the default index, which is built when it is first asked for."""
+
+_SUFFIX = ".idx"
+
+_VERSES = 35_809
+"""Verses of the Vulgate, for the progress bar; another number would only make it wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """Options of a new index: how passages are analysed and weighed.
+
+    Attributes:
+        lemmatiser: Name of a lemmatiser plug-in.
+        stop_words: Leave out the words of the stop list.
+        vectors: Give words and passages their vectors.
+        k1: BM25's term-frequency saturation, above 0.
+        b: BM25's length normalisation, from 0 to 1.
+        learned_links: Give passages citation vectors; by default where those that come with the
+            program fit the analysis.
+    """
+
+    lemmatiser: str = "simplemma"
+    stop_words: bool = False
+    vectors: bool = True
+    k1: float = 1.2
+    b: float = 0.75
+    learned_links: bool | None = None
+
+
+class Library:
+    """The in-process indexes of one data folder.
+
+    Args:
+        folder: The data folder; by default `ALLUSION_DATA_DIR` or the user's cache folder.
+        progress: Shown by long work.
+        workers: Processes that build indexes.
+
+    Attributes:
+        folder: The data folder.
+        workers: As given.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, progress: Progress = silent, workers: int = 1
+    ) -> None:
+        self.folder = data_dir(folder)
+        self._progress = progress
+        self.workers = workers
+        self._models = CitationModels(self.folder)
+
+    def names(self) -> list[str]:
+        """Names of the indexes that are there, sorted."""
+        return sorted(path.stem for path in (self.folder / "indexes").glob(f"[!.]*{_SUFFIX}"))
+
+    def path(self, name: str) -> Path:
+        """The file of the index of that name, which need not be there.
+
+        Raises:
+            UsageError: No index can have that name.
+        """
+        return self.folder / "indexes" / f"{check_name(name)}{_SUFFIX}"
+
+    def open(self, name: str = VULGATE_NAME) -> LocalIndex:
+        """The index of that name; the Vulgate's is built first where it is missing.
+
+        Raises:
+            IndexMissingError: There is none of that name; the message says which there are.
+            IndexDamagedError: It is damaged or of another format.
+            DownloadError: The Vulgate is to be built and cannot be fetched.
+        """
+        path = self.path(name)
+        if name == VULGATE_NAME and not path.exists():
+            self.build(name, self.vulgate())
+        try:
+            return LocalIndex(path, self.vectors, self.citations)
+        except IndexMissingError as error:
+            there = ", ".join(self.names()) or "none yet"
+            raise IndexMissingError(f"{error}; there are: {there}") from error
+
+    def build(
+        self, name: str, passages: Iterable[Passage], options: BuildOptions = BuildOptions()
+    ) -> int:
+        """Build an index; one of the same name stays in use until it is complete.
+
+        Args:
+            name: Lower-case letters, digits, - and _.
+            passages: In canonical order.
+            options: How they are analysed and weighed.
+
+        Returns:
+            How many passages it holds.
+
+        Raises:
+            InputError: There is no passage, or two have the same id.
+            StorageError: It cannot be written.
+        """
+        path = self.path(name)
+        return build_local(path, *self.prepare(passages, options), self.workers, self._progress)
+
+    def give_citations(self, name: str, citations: CitationVectors | None) -> None:
+        """Build the index of that name again, with other citation vectors or none.
+
+        Its words are those that it has. It stays in use until the new one is complete.
+
+        Raises:
+            IndexMissingError: There is none of that name.
+            SettingsMismatchError: The vectors do not fit its analysis.
+            StorageError: It cannot be written.
+        """
+        index = self.open(name)
+        if citations is not None:
+            citations.check(index.settings.analysis)
+        settings = replace(index.settings, citations=citations.name if citations else "")
+        build_local(
+            self.path(name),
+            reread(index),
+            settings,
+            index.vectors,
+            citations,
+            self.workers,
+            self._progress,
+        )
+
+    def prepare(
+        self, passages: Iterable[Passage], options: BuildOptions
+    ) -> tuple[Unanalysed, IndexSettings, WordVectors | None, CitationVectors | None]:
+        """The arguments that `build_local` and `build_es_index` share, by the options.
+
+        Returns:
+            The passages, the settings to save with them, word vectors, and citation vectors.
+
+        Raises:
+            UsageError: k1 or b is out of range.
+            PluginError: There is no such lemmatiser.
+            SettingsMismatchError: Citation vectors are asked for, and do not fit the analysis.
+        """
+        if not (0 < options.k1 <= MAX_K1 and 0 <= options.b <= 1):
+            raise UsageError(
+                f"k1 must be above 0 and at most {MAX_K1}, b from 0 to 1, not {options.k1} "
+                f"and {options.b}"
+            )
+        analyser = Analyser(options.lemmatiser, options.stop_words)
+        vectors = self.vectors() if options.vectors else None
+        name = vectors.name if vectors else ""
+        citations = self._models.fitting(analyser.settings, options.learned_links)
+        settings = IndexSettings(
+            analyser.settings,
+            name,
+            options.k1,
+            options.b,
+            citations.name if citations else "",
+        )
+        return Unanalysed(passages, analyser.settings), settings, vectors, citations
+
+    def vulgate(self) -> Iterator[Passage]:
+        """The verses of the Vulgate, fetched first where they are missing."""
+        path = fetch(VULGATE, self.folder, self._progress)
+        yield from self._progress(read_vulgate(path), "Indexing the Vulgate", _VERSES)
+
+    @property
+    def models(self) -> CitationModels:
+        """The citation vectors of this machine."""
+        return self._models
+
+    def citations(self, name: str) -> CitationVectors:
+        """The citation vectors of that name.
+
+        Raises:
+            InputError: They are not here; or the file is not what it should be.
+            IndexDamagedError: The file is damaged.
+        """
+        return self._models.open(name)
+
+    def vectors(self) -> WordVectors:
+        """The default word vectors, fetched first where they are missing."""
+        return default_vectors(self.folder, self._progress)

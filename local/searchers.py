@@ -1,0 +1,250 @@
+"""Searches of an index in this process: one class for each kind of array that is searched.
+
+Each is given `load`, which gives an array of the index by its name; arrays are read when a search
+first needs them. Scores are those of Elasticsearch, in its precision (`retrieval.weighting`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.arrays import Array
+from allusion_es.language.citations.word_parts import find_rows, gram_key
+from allusion_es.language.vectors.types import WordNumbers
+from allusion_es.retrieval.byte_vectors import ByteVectors
+from allusion_es.retrieval.expansion import bit_weights
+from allusion_es.retrieval.types import Field, SearchRequest, TermStatistics
+from allusion_es.retrieval.weighting import (
+    bm25,
+    bm25_saturation,
+    idf,
+    lucene_idf,
+    lucene_lengths,
+    tfidf_query_weights,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Load = Callable[[str], Array]
+
+Scored = tuple[NDArray[np.float32], NDArray[np.int64]]
+"""A cosine for each passage, and the places of those that have one."""
+
+BY_VECTOR = ("knn", "citations")
+"""Kinds of search that compare vectors."""
+
+_REQUESTS_TOGETHER = 16
+"""Requests that are compared at once: one product of matrices, and 2 MB for 36,000 passages."""
+
+
+class WordSearcher:
+    """BM25 and TfIdf of tokens and lemmas, and their statistics.
+
+    Args:
+        load: Gives an array of the index.
+        numbers: The place of each word among all words of the index.
+        k1: BM25's term-frequency saturation.
+        b: BM25's length normalisation.
+    """
+
+    def __init__(self, load: Load, numbers: WordNumbers, k1: float, b: float) -> None:
+        self._load = load
+        self._numbers = numbers
+        self._k1 = k1
+        self._b = b
+        self._size = len(load("offsets")) - 1
+
+    def scores(self, request: SearchRequest) -> NDArray[np.float32]:
+        """The score of each passage for `bm25` or `tfidf`, shape (passages,)."""
+        return self._bm25(request) if request.kind == "bm25" else self._tfidf(request)
+
+    def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
+        """Document and collection frequencies, as `CandidateIndex.statistics` gives them."""
+        codes = self._numbers.of(words)
+        known = codes >= 0
+        df = np.zeros(len(words), dtype=np.int64)
+        cf = np.zeros(len(words), dtype=np.int64)
+        postings = self._load(f"{field}.posting_offsets")
+        df[known] = postings[codes[known] + 1] - postings[codes[known]]
+        cf[known] = self._load(f"{field}.cf")[codes[known]]
+        passages, mean_length = self._extent
+        return TermStatistics(df, cf, passages, mean_length)
+
+    def _bm25(self, request: SearchRequest) -> NDArray[np.float32]:
+        passages, _ = self._extent
+        sums = np.zeros(self._size)
+        for word, count in request.words.items():
+            places, counts = self._postings(request.field, word)
+            if len(places):
+                weight = lucene_idf(np.array([len(places)]), passages)[0]
+                sums[places] += bm25(counts, self._saturation[places], weight, self._k1, count)
+        return sums.astype(np.float32)
+
+    def _tfidf(self, request: SearchRequest) -> NDArray[np.float32]:
+        words = list(request.words)
+        statistics = self.statistics(request.field, words)
+        idfs = idf(statistics.df, statistics.passages)
+        sums = np.zeros(self._size)
+        weights = tfidf_query_weights(request.words, words, idfs)
+        for word, weight in zip(words, weights.astype(np.float32), strict=True):
+            places, counts = self._postings(request.field, word)
+            sums[places] += counts.astype(np.float64) * weight
+        norms = self._load(f"{request.field}.norms")
+        singles = sums.astype(np.float32)  # as a server adds before it divides
+        scores = np.divide(singles, norms, out=np.zeros(self._size), where=norms > 0)
+        return scores.astype(np.float32)
+
+    def _postings(self, field: Field, word: str) -> tuple[Array, Array]:
+        """Places of the passages that have a word, and how often they have it."""
+        code = self._numbers.get(word)
+        if code is None:
+            return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+        offsets = self._load(f"{field}.posting_offsets")
+        part = slice(int(offsets[code]), int(offsets[code + 1]))
+        return (
+            self._load(f"{field}.posting_passages")[part],
+            self._load(f"{field}.posting_counts")[part],
+        )
+
+    @cached_property
+    def _saturation(self) -> NDArray[np.float32]:
+        """For both fields, since a passage has as many lemmas as tokens."""
+        lengths = lucene_lengths(np.diff(self._load("offsets")))
+        return bm25_saturation(lengths, self._extent[1], self._k1, self._b)
+
+    @cached_property
+    def _extent(self) -> tuple[int, float]:
+        """Passages with at least one word, and their mean length."""
+        return _extent(np.diff(self._load("offsets")))
+
+
+class NgramSearcher:
+    """BM25 of character n-grams, as one sparse matrix; n-grams are known by their hashes.
+
+    Args:
+        load: Gives an array of the index.
+        k1: BM25's term-frequency saturation.
+        b: BM25's length normalisation.
+    """
+
+    def __init__(self, load: Load, k1: float, b: float) -> None:
+        self._load = load
+        self._k1 = k1
+        self._b = b
+
+    def scores(self, boosts: Mapping[str, float]) -> NDArray[np.float32]:
+        """BM25 of each passage for n-grams that count so much, shape (passages,)."""
+        rows = find_rows(self._load("ngram.keys"), [gram_key(gram) for gram in boosts])
+        known = rows >= 0
+        rows = rows[known]
+        counted = np.array(list(boosts.values()), dtype=np.float32)[known]
+        df = np.diff(self._load("ngram.posting_offsets"))[rows]
+        weights = counted * np.float32(1 + self._k1) * lucene_idf(df, self._extent[0])
+        sums = weights.astype(np.float64) @ self._saturated[rows]
+        return np.asarray(sums, dtype=np.float32)
+
+    @cached_property
+    def _extent(self) -> tuple[int, float]:
+        """Passages with at least one n-gram, and their mean length in n-grams."""
+        return _extent(self._load("ngram.lengths"))
+
+    @cached_property
+    def _saturated(self) -> "csr_array":
+        """BM25's `f / (f + k1 (1 - b + b length / mean length))`, shape (n-grams, passages).
+
+        It is the same for every query, so it is computed once.
+        """
+        from scipy.sparse import csr_array  # takes long to import
+
+        lengths = lucene_lengths(self._load("ngram.lengths").astype(np.int64))
+        saturation = bm25_saturation(lengths, self._extent[1], self._k1, self._b)
+        passages = self._load("ngram.posting_passages").astype(np.int32)
+        values = self._load("ngram.posting_counts").astype(np.float32)
+        values *= saturation[passages]
+        values /= 1 + values
+        offsets = self._load("ngram.posting_offsets")
+        shape = (len(offsets) - 1, len(saturation))
+        return csr_array((values, passages, offsets.astype(np.int32)), shape=shape)
+
+
+class ExpansionSearcher:
+    """Sums of expansion weights.
+
+    Args:
+        load: Gives an array of the index.
+        size: How many passages there are.
+    """
+
+    def __init__(self, load: Load, size: int) -> None:
+        self._load = load
+        self._size = size
+
+    def scores(self, boosts: Mapping[str, float]) -> NDArray[np.float32]:
+        """Sum of the weights of lemmas that count so much, shape (passages,)."""
+        offsets = self._load("expansion.posting_offsets")
+        passages, bits = self._load("expansion.posting_passages"), self._load("expansion.weights")
+        sums = np.zeros(self._size)
+        for word, boost in boosts.items():
+            place = self._places.get(word)
+            if place is not None:
+                part = slice(int(offsets[place]), int(offsets[place + 1]))
+                sums[passages[part]] += np.float32(boost) * bit_weights(bits[part])
+        return sums.astype(np.float32)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        text = self._load("expansion.words").tobytes().decode()
+        return {word: place for place, word in enumerate(text.split("\n"))}
+
+
+class VectorSearcher:
+    """Cosines of mean word vectors and of citation vectors.
+
+    Args:
+        load: Gives an array of the index.
+    """
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._placed: dict[Field, NDArray[np.int64]] = {}
+
+    def search(self, requests: Sequence[SearchRequest]) -> Iterator[Scored]:
+        """The cosines with each request of the kinds `knn` and `citations`, in their order."""
+        remaining = iter(requests)
+        while batch := list(islice(remaining, _REQUESTS_TOGETHER)):
+            vectors = [each.direction for each in batch]
+            of_citations = [
+                vector
+                for request, vector in zip(batch, vectors, strict=True)
+                if request.kind == "citations" and vector is not None
+            ]
+            found = iter(self._byte_vectors.cosines(np.array(of_citations)) if of_citations else ())
+            for request, vector in zip(batch, vectors, strict=True):
+                if vector is None:
+                    yield np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
+                elif request.kind == "citations":
+                    yield next(found), self._byte_vectors.places
+                else:
+                    yield self._knn(vector, request.field)
+
+    def _knn(self, vector: NDArray[np.float32], field: Field) -> Scored:
+        vectors = self._load(f"{field}.mean_vectors")
+        placed = self._placed.get(field)
+        if placed is None:
+            placed = self._placed[field] = np.flatnonzero(vectors.any(axis=1))
+        return vectors @ vector, placed
+
+    @cached_property
+    def _byte_vectors(self) -> ByteVectors:
+        return ByteVectors(self._load("citation_vectors"))
+
+
+def _extent(lengths: Array) -> tuple[int, float]:
+    """How many passages are not empty, and their mean length."""
+    passages = int(np.count_nonzero(lengths))
+    return passages, float(lengths.sum(dtype=np.int64)) / passages if passages else 0.0

@@ -1,0 +1,1 @@
+"""Helpers that several rerankers share: base classes, word vectors, transport, features."""

@@ -1,0 +1,126 @@
+"""Spelling similarity: words matched by their letters, so that endings and spellings may differ."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allusion_es.core.arrays import Floats
+from allusion_es.language.citations.word_parts import gram_keys
+from allusion_es.retrieval.explanations import Parts, as_contributions
+from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
+from allusion_es.retrieval.types import AnalysedQuery
+from allusion_es.retrieval.weighting import idf
+
+_CACHE_SIZE = 100_000
+"""Words whose grams are kept; then the cache is emptied."""
+
+
+class Spelling:
+    """Weight of the query's words, each times the likeness of its best match in the passage.
+
+    `sum over distinct words i of the query of idf_i max_j C_ij²`, C the cosine of the sets of
+    sequences of 3 to 5 letters of two words in one spelling, as
+    `language.citations.word_parts.grams` gives them; 0 where a word has none, as `h`.
+    """
+
+    def __init__(self) -> None:
+        self._grams: dict[str, NDArray[np.int64]] = {}
+        self._numbers: dict[int, int] = {}
+
+    def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
+        """The score of each candidate, shape (len(candidates),)."""
+        words, likeness = self._weighted(query, candidates, collection)
+        scores = np.zeros(len(candidates))
+        texts = candidates.texts
+        filled = np.flatnonzero(np.diff(texts.offsets))
+        if len(filled) and words:
+            each = likeness[:, texts.codes]
+            best = np.maximum.reduceat(each, texts.offsets[filled], axis=1)
+            scores[filled] = best.sum(axis=0)
+        return scores
+
+    def explain(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> list[Explanation]:
+        """For each candidate, each word of the query with its best match."""
+        words, likeness = self._weighted(query, candidates, collection)
+        texts = candidates.texts
+        reasons: list[Explanation] = []
+        for number in range(len(candidates)):
+            codes = texts.codes[texts.offsets[number] : texts.offsets[number + 1]]
+            parts: Parts = {}
+            if len(codes):
+                likeness_here = likeness[:, codes]
+                for word, place, row in zip(
+                    words, likeness_here.argmax(axis=1).tolist(), likeness_here, strict=True
+                ):
+                    if row[place] > 0:
+                        parts[word, texts.words[codes[place]]] = float(row[place])
+            reasons.append(as_contributions(parts))
+        return reasons
+
+    def _weighted(
+        self, query: AnalysedQuery, candidates: Candidates, collection: Collection
+    ) -> tuple[list[str], Floats]:
+        """Distinct words of the query, and `idf_i C_ij²`, shape (words, candidates' words)."""
+        asked = list(dict.fromkeys(query.words(candidates.field)))
+        found = candidates.texts.words
+        known = collection.statistics(candidates.field, asked)
+        weights = idf(known.df, known.passages)
+        return asked, weights[:, None] * self.likeness(asked, found)
+
+    def likeness(self, asked: Sequence[str], found: Sequence[str]) -> Floats:
+        """Squared cosines of the words' sets of grams, shape (len(asked), len(found)).
+
+        From 0 to 1; 0 for words without grams.
+        """
+        if len(self._grams) > _CACHE_SIZE:
+            self._grams.clear()
+            self._numbers.clear()
+        asked_keys, found_keys = self._keys(asked), self._keys(found)
+        sizes = [
+            np.array([len(keys) for keys in side], dtype=np.float64)
+            for side in (asked_keys, found_keys)
+        ]
+        if not len(asked) or not len(found):
+            return np.zeros((len(asked), len(found)))
+        wanted = np.full(len(self._numbers), -1)
+        grams = np.unique(np.concatenate(asked_keys))
+        wanted[grams] = np.arange(len(grams))
+        common = (
+            _table(asked_keys, wanted, len(grams)) @ _table(found_keys, wanted, len(grams)).T
+        ).toarray()
+        # A word may be spelled as nothing (`h`) and so have no grams: then it is like no other.
+        products: Floats = sizes[0][:, None] * sizes[1]
+        result: Floats = np.zeros(products.shape)
+        np.divide(common**2, products, out=result, where=products > 0)
+        return result
+
+    def _keys(self, words: Sequence[str]) -> list[NDArray[np.int64]]:
+        """The numbers of the grams of each word."""
+        numbers = self._numbers
+        for word in words:
+            if word not in self._grams:
+                keys = [numbers.setdefault(key, len(numbers)) for key in gram_keys(word)]
+                self._grams[word] = np.array(keys, dtype=np.int64)
+        return [self._grams[word] for word in words]
+
+
+def _table(words: Sequence[NDArray[np.int64]], wanted: NDArray[np.int64], columns: int) -> Any:  # noqa: ANN401 - scipy has no types
+    """Ones where a word has a wanted gram, a sparse matrix of shape (words, columns).
+
+    Args:
+        words: The grams of each word.
+        wanted: The column of each gram, or -1.
+        columns: Number of columns.
+    """
+    from scipy.sparse import csr_array  # takes longer to import than a few words to compare
+
+    places = wanted[np.concatenate(words)]
+    hit = places >= 0
+    before = np.concatenate(([0], np.cumsum(hit)))
+    sizes = np.array([len(each) for each in words])
+    ends = before[np.concatenate(([0], np.cumsum(sizes)))]
+    return csr_array((np.ones(int(before[-1])), places[hit], ends), shape=(len(words), columns))

@@ -1,0 +1,56 @@
+"""The choices that users make by name: first stages, fields and search filters."""
+
+from collections.abc import Iterable, Mapping
+
+from allusion_es.core.errors import UsageError
+from allusion_es.corpora.bible.books import find_book
+from allusion_es.retrieval.types import Field, SearchFilter
+
+STAGES: Mapping[str, tuple[str, ...]] = {"rrf": ("bm25", "tfidf", "knn")}
+"""First stages that are several generators; any other name is one generator."""
+
+FIELD_CHOICES: Mapping[str, tuple[Field, ...]] = {
+    "token": ("token",),
+    "lemma": ("lemma",),
+    "both": ("token", "lemma"),
+}
+"""Which words the first stage compares."""
+
+
+def generators_of(first_stage: str) -> tuple[str, ...]:
+    """The generators of a first stage.
+
+    Example:
+        >>> generators_of("rrf"), generators_of("bm25")
+        (('bm25', 'tfidf', 'knn'), ('bm25',))
+    """
+    return STAGES.get(first_stage, (first_stage,))
+
+
+def search_filter_of(
+    books: Iterable[str] | None, testaments: Iterable[str] | None, works: Iterable[str] | None
+) -> SearchFilter:
+    """The filter for some books, testaments and works; by default it lets everything pass.
+
+    Args:
+        books: Books, by any of their names.
+        testaments: `ot` or `nt`.
+        works: Titles of works.
+
+    Raises:
+        UsageError: There is no such testament.
+        VerseError: There is no such book.
+
+    Example:
+        >>> search_filter_of(["Isaias"], None, None).books
+        frozenset({'Isa'})
+    """
+    wanted = tuple(testaments or ())
+    for testament in wanted:
+        if testament not in ("ot", "nt"):
+            raise UsageError(f"there is no testament {testament!r}; use ot or nt")
+    return SearchFilter(
+        frozenset(find_book(book).osis for book in books or ()),
+        frozenset(wanted),
+        frozenset(works or ()),
+    )

@@ -1,0 +1,139 @@
+"""The pool of open indexes that a server searches, each used by one search at a time."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from allusion_es.corpora.bible.books import BOOKS
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.scanning.measured import unmeasured
+from allusion_es.scanning.model import ScanOptions
+
+_MOST_IDLE = 4
+"""Open indexes that wait for the next search; twice as many as searches run at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """An index in the list of indexes.
+
+    Attributes:
+        name: Its name.
+        where: `in process`, or the server's URL.
+        passages: How many passages it holds.
+        problem: Why it cannot be used, or "".
+    """
+
+    name: str
+    where: str
+    passages: int
+    problem: str = ""
+
+
+class IndexSource(Protocol):
+    """A place that holds indexes: the data folder, or an Elasticsearch server."""
+
+    def rows(self) -> list[IndexRow]:
+        """The indexes, in the order of their names."""
+        ...
+
+    def open(self, name: str) -> CandidateIndex:
+        """Open the index of a name.
+
+        Raises:
+            AllusionError: There is none, or it cannot be used.
+        """
+        ...
+
+    def stamp(self, name: str) -> object:
+        """A value that changes whenever the index of that name is rebuilt."""
+        ...
+
+
+class IndexPool:
+    """Opens indexes for searches, and keeps the last few open for the next search.
+
+    An index caches parts of its last query and is not safe for two threads, so two searches never
+    share one.
+
+    Args:
+        source: Where the indexes are.
+
+    Example:
+        >>> from allusion_es.local.memory import index_texts
+        >>> class Memory:
+        ...     def rows(self): return [IndexRow("texts", "in process", 1)]
+        ...     def open(self, name): return index_texts({"Ps.1.1": "Beatus vir"})
+        ...     def stamp(self, name): return 0
+        >>> pool = IndexPool(Memory())
+        >>> with pool.acquire("texts") as one, pool.acquire("texts") as other:
+        ...     one is other
+        False
+        >>> with pool.acquire("texts") as again:
+        ...     again is other or again is one
+        True
+    """
+
+    def __init__(self, source: IndexSource) -> None:
+        self.source = source
+        # Name, stamp when it was opened, and index; the longest idle first.
+        self._idle: list[tuple[str, object, CandidateIndex]] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def acquire(self, name: str) -> Iterator[CandidateIndex]:
+        """An index that no other search uses until the block is left.
+
+        Raises:
+            AllusionError: There is none of that name, or it cannot be used.
+        """
+        stamp = self.source.stamp(name)
+        index = self._take_idle(name, stamp) or self.source.open(name)
+        yield index
+        # Not in a `finally`: after an error the next search opens the index anew.
+        with self._lock:
+            self._idle.append((name, stamp, index))
+            del self._idle[:-_MOST_IDLE]
+
+    def _take_idle(self, name: str, stamp: object) -> CandidateIndex | None:
+        with self._lock:
+            for number, (idle_name, idle_stamp, index) in enumerate(self._idle):
+                if idle_name == name:
+                    del self._idle[number]
+                    return index if idle_stamp == stamp else None
+        return None
+
+
+def index_details(index: CandidateIndex) -> dict[str, object]:
+    """An index's size, books and capabilities, for clients that choose what to search.
+
+    Books are those that its passages name; collections outside the Bible have none. `unmeasured`
+    tells for a thorough and for a fast scan why the measured precision does not hold for this
+    index; it is "" where it holds.
+
+    Example:
+        >>> from allusion_es.local.memory import index_texts
+        >>> details = index_details(index_texts({"Ps.1.1": "Beatus vir"}))
+        >>> details["passages"], details["books"]
+        (1, [])
+    """
+    present = index.books()
+    books = [
+        {"id": b.osis, "label": b.abbreviation, "name": b.names[0], "testament": b.testament}
+        for b in BOOKS
+        if b.osis in present
+    ]
+    return {
+        "name": index.name,
+        "passages": len(index),
+        "books": books,
+        "testaments": sorted({book["testament"] for book in books}, reverse=True),
+        "vectors": index.settings.vectors,
+        "citations": index.settings.citations,
+        "unmeasured": {
+            "scan": unmeasured(index, ScanOptions()),
+            "fast": unmeasured(index, ScanOptions(fast=True)),
+        },
+    }

@@ -45,9 +45,7 @@ _TAGGED = (
     "<top><num>q2<title>in &amp; principio</top>\n"
 )
 _RUN = "q1 Q0 Ps.22.1 1 2.5 tag\nq1 Q0 Ps.1.1 2 0.5 tag\nq2 Q0 Ps.1.1 1 1e-3 tag\n"
-_REFERENCES = (
-    "Ps 22,1-3.5; I Reg. ii, 3sqq; Gen.1.1-Gen.2.3 Jud 5; Rom. 5, 12 - 6, 3 Ps 115,11ff"
-)
+_REFERENCES = "Ps 22,1-3.5; I Reg. ii, 3sqq; Gen.1.1-Gen.2.3 Jud 5; Rom. 5, 12 - 6, 3 Ps 115,11ff"
 _SPANS = (
     '{"instance": "b-1", "annotator": "anna", "start": 2, "end": 6, "doubt": true, "tokens": 9}\n'
     '{"instance": "b-2", "annotator": "anna", "start": null, "end": null, "type": "x"}\n'

@@ -316,7 +316,7 @@ def test_tls(certificate: tuple[Path, Path, str], tmp_path: Path) -> None:
         assert len(stand_in.seen) == seen  # nothing was sent, and so no password
         nonsense = tmp_path / "nonsense.pem"
         nonsense.write_text("no certificate")
-        with pytest.raises(UsageError, match="no certificates can be read"):
+        with pytest.raises(UsageError, match="there is no certificate in it that can be read"):
             client(stand_in, ca_certs=str(nonsense)).version()
         with pytest.raises(AllusionError, match="speaks TLS; give its URL with https://"):
             Kibana(stand_in.url.replace("https", "http"), environment={}).version()

@@ -118,12 +118,13 @@ class WordChooser:
         return None
 
     def _word_start(self, place: int) -> int:
-        """Where a word begins that is broken at a place (`bo-/nus`), or the place."""
+        """The start of the word that a line breaks at a place (`bo-/nus`), or the place itself."""
         while 0 < place < len(self._text) and self._text[place - 1 : place + 1].isalnum():
             place -= 1
         return place
 
     def _word_end(self, place: int) -> int:
+        """The end of the word that a line breaks at a place, or the place itself."""
         while 0 < place < len(self._text) and self._text[place - 1 : place + 1].isalnum():
             place += 1
         return place

@@ -33,7 +33,7 @@ STDIN = Path("-")
 """The name that stands for stdin among files."""
 
 
-class ReadKind(StrEnum):
+class SourceFormat(StrEnum):
     """The format of a source file."""
 
     text = "text"
@@ -42,6 +42,18 @@ class ReadKind(StrEnum):
     docx = "docx"
 
 
+SourceFormatOption = Annotated[
+    SourceFormat | None,
+    typer.Option(help="What the files are; by their names by default.", show_default=False),
+]
+KeptElements = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ELEMENT",
+        help="Read these TEI elements too, such as note; repeatable.",
+        show_default=False,
+    ),
+]
 Languages = Annotated[
     list[str] | None,
     typer.Option(
@@ -70,18 +82,8 @@ def read(
         ReadFormat,
         typer.Option(help="text: a line a place; json: an object a line; tsv: for spreadsheets."),
     ] = ReadFormat.text,
-    input_format: Annotated[
-        ReadKind | None,
-        typer.Option(help="What the files are; by their names by default.", show_default=False),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ELEMENT",
-            help="Read these TEI elements too, such as note; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    input_format: SourceFormatOption = None,
+    keep: KeptElements = None,
     language: Languages = None,
 ) -> None:
     """Print the text that a file yields, with its places, and what is left out of it.

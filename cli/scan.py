@@ -20,7 +20,13 @@ import typer
 from allusion_es.cli.options import Name, ServerOptions, open_candidate_index, takes_server
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.cli.progress import progress
-from allusion_es.cli.read import Languages, print_left_out, with_stdin
+from allusion_es.cli.read import (
+    KeptElements,
+    Languages,
+    SourceFormatOption,
+    print_left_out,
+    with_stdin,
+)
 from allusion_es.core.errors import AllusionError, InputError, StorageError, UsageError
 from allusion_es.core.files import write_lines, writing
 
@@ -59,15 +65,6 @@ class TeiStyle(StrEnum):
     inline = "inline"
     standoff = "standoff"
     separate = "separate"
-
-
-class SourceFormat(StrEnum):
-    """The kind of a source file."""
-
-    text = "text"
-    tei = "tei"
-    html = "html"
-    docx = "docx"
 
 
 @takes_server
@@ -132,18 +129,8 @@ def scan(
         int | None,
         typer.Option(min=1, help="Processes; one a processor by default.", show_default=False),
     ] = None,
-    input_format: Annotated[
-        SourceFormat | None,
-        typer.Option(help="What the files are; by their names by default.", show_default=False),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ELEMENT",
-            help="Read these TEI elements too, such as note; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    input_format: SourceFormatOption = None,
+    keep: KeptElements = None,
     language: Languages = None,
     allow_partial: AllowPartial = False,
     *,

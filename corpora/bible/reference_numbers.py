@@ -28,7 +28,6 @@ from allusion_es.corpora.bible.reference_words import (
     VULGATE,
 )
 
-_PART = re.compile(r"[a-e](?![a-z])|[a-e][αβγ]?$", re.IGNORECASE)
 _MOST_DIGITS = 3
 _LONGEST_BRACKET = 12
 # Chapters of Jeremiah in the Hebrew and Latin text, and in the Septuagint.

@@ -123,11 +123,11 @@ def push(
     run of the same id takes the place of the old one once it is complete.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.cli.queries import read_queries
     from allusion_es.core.plugins import parse_settings
     from allusion_es.es.kibana.candidate import StageNames
     from allusion_es.es.kibana.pushed_runs import MAX_RUN_ID, check_run_id, push_candidates
     from allusion_es.evaluation.inspection import traced_candidates
+    from allusion_es.front.queries import read_queries
     from allusion_es.retrieval.options import generators_of, search_filter_of
     from allusion_es.retrieval.traces import Tracer
     from allusion_es.retrieval.types import FIELDS

@@ -181,7 +181,7 @@ def query(
 
     Without an index, the first query fetches the Vulgate and builds it.
     """
-    from allusion_es.cli.queries import read_queries
+    from allusion_es.front.queries import read_queries
     from allusion_es.retrieval.options import search_filter_of
     from allusion_es.retrieval.pipeline import QueryOptions, Retriever
     from allusion_es.retrieval.unanswered import left_out

@@ -370,8 +370,8 @@ class Retriever:
         >>> index = index_texts({"Gen.1.1": "In principio creavit Deus", "Ps.1.1": "Beatus vir"})
         >>> retriever = Retriever(index, QueryOptions(reranker=None))
         >>> answer = retriever.answer(Query("creator in principio"))
-        >>> [hit.id for hit in answer.hits], answer.unknown
-        (['Gen.1.1'], ('creator',))
+        >>> answer.hits[0].id, answer.unknown
+        ('Gen.1.1', ('creator',))
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
+from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError, UsageError, VerseError
 from allusion_es.corpora.bible.references import Reference, is_verse_id, parse_references
 from allusion_es.corpora.bible.verse_table import VerseTable
@@ -82,20 +83,26 @@ class Index:
         """
         if not isinstance(name, str):
             raise UsageError(f"passages go by id or reference, not by {type(name).__name__}")
-        if name in self._known:
-            return self.candidates.passages([name])[0]
+        if (passage := self._passage_of_id(name)) is not None:
+            return passage
         ids = [each for one in parse_references(name) for each in self._table.expand(one)]
         if len(ids) != 1:
             raise VerseError(f"{name[:80]!r} names {len(ids)} verses; give one")
         return self.candidates.passages(ids)[0]
 
+    def _passage_of_id(self, identifier: str) -> Passage | None:
+        """The passage of an id, which is asked for alone: to list all ids may take long."""
+        # No passage has such an id, and a server would not understand the question.
+        if not identifier or lone_surrogate(identifier):
+            return None
+        try:
+            return self.candidates.passages([identifier])[0]
+        except VerseError:
+            return None
+
     @cached_property
     def _ids(self) -> tuple[str, ...]:
         return self.candidates.ids()
-
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self._ids)
 
     @cached_property
     def _table(self) -> VerseTable:

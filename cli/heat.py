@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from allusion_es.reports.heat import HeatedPair, HeatedWord, heat_of, level
+from allusion_es.retrieval.types import Contribution
 
 if TYPE_CHECKING:
     from allusion_es.language.latin.analysis import Analyser
@@ -106,9 +107,7 @@ def _gap(text: str, at_start: bool, at_end: bool) -> str:
 def _listed(pairs: Sequence[HeatedPair]) -> str:
     """The pairs that matter most, one after the other, and what the others add up to."""
     told = [
-        f"{pair.query_word} ~ {pair.passage_word} {pair.contribution:.4f}"
-        if pair.query_word != pair.passage_word
-        else f"{pair.query_word} {pair.contribution:.4f}"
+        str(Contribution(pair.query_word, pair.passage_word, pair.contribution))
         for pair in pairs[:_PAIRS]
     ]
     rest = pairs[_PAIRS:]

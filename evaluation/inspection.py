@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from allusion_es.core.caches import LruCache
+from allusion_es.corpora.bible.books import OSIS_CODES, book_by_osis
 from allusion_es.corpora.passage import Passage
 from allusion_es.es.kibana.candidate import Candidate, StageRank, score_of
 from allusion_es.evaluation.errors import loss_of
@@ -53,6 +54,7 @@ def traced_candidates(
                 query_id,
                 query_text=query.query.text,
                 query_lemmas=query.words("lemma"),
+                **_work_fields(query.query.work, link),
                 **_passage_fields(passage),
                 **_gold_fields(passage.id, place.rank if place else None, link),
                 first=first.get(passage.id),
@@ -88,6 +90,7 @@ def run_candidates(
             yield Candidate(
                 query_id,
                 query_text=texts.get(query_id, ""),
+                **_work_fields("", gold.get(query_id)),
                 **_passage_fields(passage),
                 **_gold_fields(passage.id, place.rank if place else None, gold.get(query_id)),
                 final=place,
@@ -116,15 +119,27 @@ def _with_gold(found: Iterable[str], link: GoldLink | None) -> Sequence[str]:
     return list(dict.fromkeys([*found, *(link.relevant if link else ())]))
 
 
+def _work_fields(work: str, link: GoldLink | None) -> dict[str, Any]:
+    """Whose words a query has; without a gold link its work alone is known, if that is."""
+    if link is None:
+        return {"title": work}
+    return {"author": link.author, "title": link.title, "type": link.type}
+
+
 def _passage_fields(passage: Passage) -> dict[str, Any]:
     return {
         "verse_id": passage.id,
         "reference": passage.reference or passage.id,
-        "book": passage.book,
+        "book": _book_name(passage.book),
         "testament": passage.testament,
         "order": passage.order,
         "text": passage.text,
     }
+
+
+def _book_name(code: str) -> str:
+    """The book as people write it; collections that are no Bible may call theirs as they like."""
+    return book_by_osis(code).abbreviation if code in OSIS_CODES else code
 
 
 def _gold_fields(passage_id: str, rank: int | None, link: GoldLink | None) -> dict[str, Any]:
@@ -135,10 +150,12 @@ def _gold_fields(passage_id: str, rank: int | None, link: GoldLink | None) -> di
 
 
 def _explanation_fields(explanation: Explanation, pairs: int) -> dict[str, Any]:
-    contributions = explanation or ()
+    words = [each for each in explanation or () if each.is_of_words]
+    others = [each for each in explanation or () if not each.is_of_words]
     return {
-        "contributions": contributions[:pairs],
-        "other_contributions": math.fsum(pair.contribution for pair in contributions[pairs:]),
+        "contributions": tuple(words[:pairs]),
+        "other_contributions": math.fsum(each.contribution for each in words[pairs:]),
+        "beyond_words": math.fsum(each.contribution for each in others),
     }
 
 

@@ -145,11 +145,34 @@ class TermStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """The part of a score that one pair of words adds; the contributions of a hit sum to it."""
+    """The part of a score that one pair of words adds; the contributions of a hit sum to it.
+
+    What adds to the score without being a pair of words, such as a length or a rank, stands as a
+    pair in angle quotes: `‹length›`, `‹2.3›`.
+
+    Example:
+        >>> print(Contribution("femina", "mulier", 0.018), Contribution("deus", "deus", 0.5))
+        femina ~ mulier 0.0180 deus 0.5000
+    """
 
     query_word: str
     passage_word: str
     contribution: float
+
+    @property
+    def is_of_words(self) -> bool:
+        """Whether it is that of a word, and not of something else that adds to the score.
+
+        Example:
+            >>> Contribution("‹length›", "‹2.3›", 1.0).is_of_words
+            False
+        """
+        return not (self.query_word.startswith("‹") and self.passage_word.startswith("‹"))
+
+    def __str__(self) -> str:
+        """The words and what they add, for people."""
+        words = dict.fromkeys((self.query_word, self.passage_word))
+        return f"{' ~ '.join(words)} {self.contribution:.4f}"
 
 
 @dataclass(frozen=True, slots=True)

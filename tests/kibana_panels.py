@@ -1,6 +1,7 @@
 """What Kibana asks Elasticsearch for a panel, as far as our panels go, and what it then shows."""
 
 import json
+import math
 import re
 from typing import Any
 
@@ -80,34 +81,78 @@ def source_of(saved: dict[str, Any]) -> dict[str, Any]:
     return source
 
 
-def request_of(saved: dict[str, Any], filters: list[dict[str, Any]] = []) -> dict[str, Any]:  # noqa: B006
+Bounds = dict[str, tuple[float, float]]
+"""The least and greatest value of the field of each histogram, by the aggregation's id."""
+
+
+def bounds_request_of(saved: dict[str, Any], filters: list[dict[str, Any]]) -> dict[str, Any]:
+    """The search that Kibana sends before that of a panel whose histograms find their own width."""
+    aggs = {
+        f"{name} {agg['id']}": {name: {"field": agg["params"]["field"]}}
+        for agg in json.loads(saved["attributes"]["visState"])["aggs"]
+        if agg["type"] == "histogram"
+        for name in ("min", "max")
+    }
+    return _body(saved, filters) | {"aggs": aggs}
+
+
+def bounds_of(answer: dict[str, Any]) -> Bounds:
+    """What the answer to `bounds_request_of` says."""
+    found = {name: agg["value"] or 0.0 for name, agg in answer.get("aggregations", {}).items()}
+    ids = {name.split(" ")[1] for name in found}
+    return {name: (found[f"min {name}"], found[f"max {name}"]) for name in ids}
+
+
+def interval(least: float, greatest: float, bars: int) -> float:
+    """The width that Kibana gives bars: 1, 2 or 5 times a power of 10, for at most so many bars.
+
+    Example:
+        >>> [round(interval(0.0, most, 50), 3) for most in (0.3, 20.0, 0.0)]
+        [0.01, 0.5, 1.0]
+    """
+    exact = (greatest - least) / bars
+    if not exact:
+        return 1.0
+    power: float = 10.0 ** math.floor(math.log10(exact))
+    return next(power * step for step in (1, 2, 5, 10) if power * step >= exact)
+
+
+def request_of(
+    saved: dict[str, Any],
+    filters: list[dict[str, Any]],
+    bounds: Bounds,
+) -> dict[str, Any]:
     """The search behind a panel that aggregates; `filters` are those of the controls."""
     state = json.loads(saved["attributes"]["visState"])
+    counts = {agg["id"] for agg in state["aggs"] if agg["type"] == "count"}
+    made = {agg["id"]: _agg(agg, counts, bounds) for agg in state["aggs"]}
+    metrics = {agg["id"]: made[agg["id"]] for agg in state["aggs"] if agg["schema"] == "metric"}
+    metrics = {name: agg for name, agg in metrics.items() if agg}
+    inner: dict[str, Any] = dict(metrics)
+    for agg in reversed([agg for agg in state["aggs"] if agg["schema"] != "metric"]):
+        inner = {agg["id"]: {**made[agg["id"]], "aggs": {**metrics, **inner}}}
+    return _body(saved, filters) | ({"aggs": inner} if inner else {})
+
+
+def _body(saved: dict[str, Any], filters: list[dict[str, Any]]) -> dict[str, Any]:
     query = kql(source_of(saved)["query"]["query"])
-    body: dict[str, Any] = {
+    return {
         "size": 0,
         "track_total_hits": True,
         "query": {"bool": {"filter": [query, *filters]}},
     }
-    counts = {agg["id"] for agg in state["aggs"] if agg["type"] == "count"}
-    metrics = {agg["id"]: _agg(agg, counts) for agg in state["aggs"] if agg["schema"] == "metric"}
-    metrics = {name: agg for name, agg in metrics.items() if agg}
-    inner: dict[str, Any] = dict(metrics)
-    for agg in reversed([agg for agg in state["aggs"] if agg["schema"] != "metric"]):
-        inner = {agg["id"]: {**_agg(agg, counts), "aggs": {**metrics, **inner}}}
-    return body | ({"aggs": inner} if inner else {})
 
 
-def _agg(agg: dict[str, Any], counts: set[str]) -> dict[str, Any]:
+def _agg(agg: dict[str, Any], counts: set[str], bounds: Bounds) -> dict[str, Any]:
     kind, params = agg["type"], agg["params"]
     if kind == "count":
         return {}
     if kind in ("min", "max", "cardinality"):
         return {kind: {"field": params["field"]}}
     if kind == "histogram":
-        return {
-            kind: {"field": params["field"], "interval": params["interval"], "min_doc_count": 1}
-        }
+        assert params["interval"] == "auto"
+        width = interval(*bounds[agg["id"]], params["maxBars"])
+        return {kind: {"field": params["field"], "interval": width, "min_doc_count": 1}}
     if kind == "filters":
         named = {each["label"]: kql(each["input"]["query"]) for each in params["filters"]}
         return {kind: {"filters": named}}

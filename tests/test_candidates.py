@@ -1,6 +1,7 @@
 """Candidates on a real server: complete or not there at all, never twice, listed, deleted."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -49,8 +50,12 @@ FOUND = Candidate(
     final=StageRank(1, 0.75),
     first_stages={"bm25": StageRank(3, 12.5)},
     rerankers={"soft-cosine": StageRank(1, 0.75), "fuse:bm25+wmd": StageRank(2, None)},
-    contributions=(Contribution("gusto", "gusto", 0.5),),
+    author="Bernardus",
+    title="Sermo 3",
+    type="allusion",
+    contributions=(Contribution("gusto", "gusto", 0.5), Contribution("et", "sed", 0.018)),
     other_contributions=0.25,
+    beyond_words=-0.1,
 )
 LOST = Candidate("q1", "Eph.3.19", gold=True, loss="first stage", book="Eph", testament="nt")
 
@@ -73,6 +78,7 @@ def test_what_stands_in_the_documents(server: Server) -> None:
         "run_id": "run 1",
         "time": summary.time,
         "query_id": "q1",
+        "query": "q1",
         "gold": True,
         "loss": "first stage",
         "verse_id": "Eph.3.19",
@@ -89,10 +95,10 @@ def test_what_stands_in_the_documents(server: Server) -> None:
         "soft-cosine": {"rank": 1, "score": 0.75},
         "fuse_bm25_wmd": {"rank": 2},
     }
-    assert whole["contributions"] == [
-        {"query_word": "gusto", "passage_word": "gusto", "contribution": 0.5}
-    ]
-    assert whole["other_contributions"] == 0.25
+    assert whole["contributions"] == ["gusto 0.5000", "et ~ sed 0.0180"]
+    assert (whole["other_contributions"], whole["beyond_words"]) == (0.25, -0.1)
+    assert whole["query"] == "gustate <b>et</b> uidete (q1)"
+    assert (whole["author"], whole["title"], whole["type"]) == ("Bernardus", "Sermo 3", "allusion")
 
 
 def test_fields_of_each_stage_can_be_searched(server: Server) -> None:
@@ -300,7 +306,14 @@ def es(
 
 def gold_file(folder: Path) -> Path:
     links = [
-        {"query_id": "a", "text": "principio uerbum", "relevant": ["Gen 1,1", "Ps.1.1"]},
+        {
+            "query_id": "a",
+            "text": "principio uerbum",
+            "relevant": ["Gen 1,1", "Ps.1.1"],
+            "author": "Augustinus",
+            "title": "Sermo 9",
+            "type": "allusion",
+        },
         {"query_id": "b", "text": "xyzzy", "relevant": ["John.1.1"]},
     ]
     path = folder / "links.jsonl"
@@ -340,9 +353,25 @@ def test_queries_are_pushed_with_gold_and_losses(
     assert best["rerank"]["bow"] == {"rank": 1, "score": pytest.approx(2 / 6**0.5)}
     assert set(best["first_stage"]) == {"bm25", "tfidf"}
     assert best["candidate_score"] == pytest.approx(2 / 61)
-    parts = [pair["contribution"] for pair in best["contributions"]]
-    assert sum(parts) + best.get("other_contributions", 0) == pytest.approx(2 / 3)
-    assert (best["book"], best["testament"], best["reference"]) == ("John", "nt", "Joh 1,1")
+    assert best["contributions"] == ["principium 0.3333", "uerbum 0.3333"]
+    assert (best["book"], best["testament"], best["reference"]) == ("Joh", "nt", "Joh 1,1")
+    assert (best["author"], best["title"], best["type"]) == ("Augustinus", "Sermo 9", "allusion")
+    assert best["query"] == "principio uerbum (a)"
+
+
+def test_contributions_are_words_to_read(run: Run, es: tuple[str, ...], tmp_path: Path) -> None:
+    """What else adds to a learned score, such as lengths and ranks, is one number beside them."""
+    path = gold_file(tmp_path)
+    done = run("candidates", "push", "--from-query", str(path), *es, "--run-id", "by-words")
+    assert done.returncode == 0, done.stderr
+    best = rows_of(es, "by-words")["a", "John.1.1"]
+    told = [re.fullmatch(r"\w+(?: ~ \w+)? (-?\d+\.\d{4})", each) for each in best["contributions"]]
+    assert told
+    words = sum(float(each[1]) for each in told if each)
+    assert all(told)
+    assert words + best.get("other_contributions", 0) + best["beyond_words"] == pytest.approx(
+        best["final_score"], abs=1e-3
+    )
 
 
 def test_a_run_is_pushed(run: Run, es: tuple[str, ...], tmp_path: Path) -> None:

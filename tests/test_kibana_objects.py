@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kibana_panels import kql, request_of, shown, source_of
+from kibana_panels import bounds_of, bounds_request_of, kql, request_of, shown, source_of
 from processes import Run
 
 from allusion_es.core.errors import UsageError
@@ -157,13 +157,16 @@ def test_controls_pick_a_run_and_a_query() -> None:
     controls = json.loads(control_group["panelsJSON"])
     assert {name: control["explicitInput"]["title"] for name, control in controls.items()} == {
         "run_id": "Run",
-        "query_id": "Query",
+        "author": "Author",
+        "title": "Work",
+        "type": "Kind of link",
+        "query": "Query",
     }
     for name, control in controls.items():
         assert control["type"] == "optionsListControl"
         assert control["explicitInput"]["id"] == name
         assert control["explicitInput"]["singleSelect"] is True
-    assert sorted(control["order"] for control in controls.values()) == [0, 1]
+    assert sorted(control["order"] for control in controls.values()) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("saved", CHARTS, ids=lambda saved: saved["id"])
@@ -244,6 +247,9 @@ EXAMPLE = [
             f"Ps.1.{rank}",
             query_text="beatus uir",
             query_lemmas=("beatus", "uir"),
+            author="Bernardus",
+            title="Sermo 3",
+            type="quotation",
             gold=rank == 1,
             loss="" if rank == 1 else None,
             reference=f"Ps 1,{rank}",
@@ -286,8 +292,9 @@ def example(server: Server) -> Server:
 def numbers(
     server: Server, panel: str, filters: list[dict[str, Any]] | None = None
 ) -> dict[Any, Any]:
-    saved = BY_ID[panel]
-    answer = server.request("POST", f"/{ALIAS}/_search", request_of(saved, filters or []))
+    saved, path = BY_ID[panel], f"/{ALIAS}/_search"
+    bounds = bounds_of(server.request("POST", path, bounds_request_of(saved, filters or [])))
+    answer = server.request("POST", path, request_of(saved, filters or [], bounds))
     return shown(saved, answer)
 
 
@@ -308,7 +315,8 @@ def test_every_field_is_one_of_a_real_index(example: Server) -> None:
                 elif "field" in agg["params"]:
                     assert known[agg["params"]["field"]] in ("integer", "double")
         assert known["final_rank"] == "integer"  # what the saved search is sorted by
-        assert known["run_id"] == known["query_id"] == "keyword"  # the controls
+        for name in ("run_id", "author", "title", "type", "query"):  # the controls
+            assert known[name] == "keyword"
 
 
 def test_gold_passages_and_their_queries(example: Server) -> None:
@@ -342,18 +350,50 @@ def test_gold_by_book(example: Server) -> None:
 
 def test_score_distributions(example: Server) -> None:
     one = [*FIRST, {"match_phrase": {"query_id": "q1"}}]
-    # Scores 2, 3, 4 before; .72, .42, .12 after, in steps of .05.
+    # Scores 2, 3, 4 before, in bars of .05; .72, .42, .12 after, in bars of .02.
     assert numbers(example, "allusion-es-candidate-scores", one) == {
         2.0: {"gold": 1},
         3.0: {"other": 1},
         4.0: {"other": 1},
     }
     found = numbers(example, "allusion-es-final-scores", one)
-    assert [round(key, 2) for key in found] == [0.1, 0.4, 0.7]
+    assert [round(key, 2) for key in found] == [0.12, 0.42, 0.72]
     assert list(found.values()) == [{"other": 1}, {"other": 1}, {"gold": 1}]
     # A score that the formula does not give is in no bar.
     two = [*FIRST, {"match_phrase": {"query_id": "q2"}}]
     assert numbers(example, "allusion-es-final-scores", two) == {0.0: {"gold": 1, "other": 28}}
+
+
+@pytest.mark.parametrize(
+    ("least", "greatest", "bars"),
+    [(0.01, 0.3, 30), (-5.0, 15.0, 41), (20.0, 900.0, 45), (-2000.5, -0.5, 41)],
+)
+def test_bars_fit_the_scores_of_any_method(
+    server: Server, least: float, greatest: float, bars: int
+) -> None:
+    """Those of fused first stages, the learned reranker, BM25, and of a run from elsewhere."""
+    steps = 1000
+    pushed = [
+        Candidate("q", f"v.{n}", final=StageRank(n + 1, least + (greatest - least) * n / steps))
+        for n in range(steps + 1)
+    ]
+    push_candidates(server, "run", pushed, StageNames())
+    found = numbers(server, "allusion-es-final-scores")
+    assert abs(len(found) - bars) <= 1
+    assert sum(each["other"] for each in found.values()) == steps + 1
+
+
+def test_a_query_is_picked_by_its_words(example: Server) -> None:
+    body = {
+        "size": 0,
+        "query": {"term": {"author": "Bernardus"}},
+        "aggs": {"list": {"terms": {"field": "query"}}},
+    }
+    answer = example.request("POST", f"/{ALIAS}/_search", body)
+    (bucket,) = answer["aggregations"]["list"]["buckets"]
+    assert bucket["key"] == "beatus uir (q1)"
+    picked = [{"match_phrase": {"query": bucket["key"]}}, *FIRST]
+    assert len(numbers(example, "allusion-es-ranks", picked)) == 3
 
 
 def test_ranks_before_and_after(example: Server) -> None:

@@ -7,11 +7,12 @@ rank and score in every stage, and whether a gold link names it.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from allusion_es.core.characters import shorten
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
@@ -24,6 +25,9 @@ _MAPPING = Path(__file__).parents[2] / "mappings" / "candidates.json"
 
 _SHOWN_BYTES = 60
 """Bytes that stay of an id that is too long, so that people see whose it is."""
+
+_LABEL = 120
+"""Characters of a query's words that its label has; a list in Kibana shows about 60."""
 
 # Dots would nest fields, and other characters are awkward in Kibana's query language.
 _NOT_IN_FIELDS = re.compile(r"[^A-Za-z0-9_-]+")
@@ -51,12 +55,15 @@ class Candidate:
         verse_id: The passage's id; for verses the OSIS id.
         query_text: The query's words, or "" where they are not known.
         query_lemmas: Its lemmas.
+        author: Who wrote the query's words, or "".
+        title: In which work they stand, or "".
+        type: Kind of the gold link (`allusion`, `quotation`, …), or "".
         gold: True if a gold link says that the query alludes to the passage; None if the query
             has no gold links.
         loss: The stage that lost a gold passage: `first stage`, `reranking`, or "" if none did;
             None for passages that are not gold.
         reference: The reference for people (`Ps 33,9`).
-        book: OSIS code of the book, or "".
+        book: The book's name as people write it (`1 Reg`), or "".
         testament: `ot`, `nt`, or "".
         order: Position in the collection, or None.
         text: The passage's text.
@@ -65,13 +72,17 @@ class Candidate:
         first_stages: Rank and score in each first stage that found it, by name.
         rerankers: Rank and score in each reranker, by name.
         contributions: Word pairs behind the final score, largest first; perhaps not all.
-        other_contributions: Sum of the pairs that are not in `contributions`.
+        other_contributions: Sum of the word pairs that are not in `contributions`.
+        beyond_words: Sum of what adds to the score without being a pair of words.
     """
 
     query_id: str
     verse_id: str
     query_text: str = ""
     query_lemmas: tuple[str, ...] = ()
+    author: str = ""
+    title: str = ""
+    type: str = ""
     gold: bool | None = None
     loss: str | None = None
     reference: str = ""
@@ -85,6 +96,7 @@ class Candidate:
     rerankers: Mapping[str, StageRank] = field(default_factory=dict)
     contributions: tuple[Contribution, ...] = ()
     other_contributions: float = 0.0
+    beyond_words: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +164,20 @@ def document_id(run_id: str, query_id: str, verse_id: str) -> str:
     return f"{start}%%{hashlib.sha256(encoded).hexdigest()}"
 
 
+def query_label(query_id: str, text: str) -> str:
+    """A query's first words and its id, by which people pick it from a list.
+
+    The words come first, since a list of Kibana's is searched by how its values begin; the id
+    keeps queries apart that begin alike.
+
+    Example:
+        >>> query_label("serm-1", "gustate et videte"), query_label("serm-2", "")
+        ('gustate et videte (serm-1)', 'serm-2')
+    """
+    words = shorten(" ".join(text.split()), _LABEL)
+    return f"{words} ({query_id})" if words else query_id
+
+
 def describe_candidate(run_id: str, time: str, candidate: Candidate) -> Document:
     """The id and the JSON of a candidate's document; fields without a value are left out.
 
@@ -168,8 +194,12 @@ def describe_candidate(run_id: str, time: str, candidate: Candidate) -> Document
         "run_id": run_id,
         "time": time,
         "query_id": candidate.query_id,
+        "query": query_label(candidate.query_id, candidate.query_text),
         "query_text": candidate.query_text or None,
         "query_lemmas": " ".join(candidate.query_lemmas) or None,
+        "author": candidate.author or None,
+        "title": candidate.title or None,
+        "type": candidate.type or None,
         "gold": candidate.gold,
         "loss": candidate.loss,
         "verse_id": candidate.verse_id,
@@ -183,8 +213,9 @@ def describe_candidate(run_id: str, time: str, candidate: Candidate) -> Document
         "rerank": _stages(candidate.rerankers),
         **_ranked("final", final),
         "rank_gain": first.rank - final.rank if first and final else None,
-        "contributions": _pairs(candidate.contributions),
+        "contributions": [str(pair) for pair in candidate.contributions] or None,
         "other_contributions": candidate.other_contributions or None,
+        "beyond_words": candidate.beyond_words or None,
     }
     identifier = document_id(run_id, candidate.query_id, candidate.verse_id)
     try:
@@ -207,17 +238,6 @@ def _stages(places: Mapping[str, StageRank]) -> dict[str, dict[str, Any]] | None
         }
         for name, place in places.items()
     } or None
-
-
-def _pairs(contributions: Iterable[Contribution]) -> list[dict[str, Any]] | None:
-    return [
-        {
-            "query_word": pair.query_word,
-            "passage_word": pair.passage_word,
-            "contribution": pair.contribution,
-        }
-        for pair in contributions
-    ] or None
 
 
 def score_of(score: float | None) -> float | None:

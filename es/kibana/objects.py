@@ -131,7 +131,7 @@ def _visualization(panel: dict[str, Any], plan: dict[str, Any]) -> SavedObject:
 def _agg(number: int, agg: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """An aggregation of a panel, with the parameters of its type where it sets none itself."""
     params = copy.deepcopy(defaults[agg["type"]])
-    params |= {name: agg[name] for name in ("field", "size", "order", "interval") if name in agg}
+    params |= {name: agg[name] for name in ("field", "size", "order") if name in agg}
     if "filters" in agg:
         params["filters"] = [
             {"input": {"query": query, "language": "kuery"}, "label": label}

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from allusion_es.cli.options import TableFormat
+from allusion_es.cli.options import Html, TableFormat
+from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
     from allusion_es.annotation.agreement.measures import Agreement, Coefficients
+    from allusion_es.annotation.formats.files import SkippedFile
     from allusion_es.annotation.spans import SpanAnnotation
 
 _BINS = 10
@@ -36,7 +38,11 @@ def agreement(
             "WebAnno TSV 3 files, or folders of them."
         ),
     ],
-    format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
+    html: Html = None,
+    format: Annotated[
+        TableFormat | None,
+        typer.Option(help="How to print; a table by default.", show_default=False),
+    ] = None,
     svg: Annotated[
         Path | None,
         typer.Option(help="Draw histogram and cumulative plot here.", show_default=False),
@@ -59,7 +65,12 @@ def agreement(
     """Measure how far annotators agree on spans: overlap, kappa, Krippendorff's alpha."""
     from allusion_es.annotation.agreement.measures import measure_agreement
     from allusion_es.annotation.formats.files import SkippedFile, read_spans
+    from allusion_es.core.files import write_lines
 
+    if html is not None and format is not None:
+        raise UsageError(
+            "--html writes a report instead of printing; leave out --format, or --html"
+        )
     skipped: list[SkippedFile] = []
     annotations = read_spans(files, layer, skipped)
     for each in skipped:
@@ -67,8 +78,10 @@ def agreement(
         print(f"{each.where}: left out{annotator}: {each.why}", file=sys.stderr)
     found = measure_agreement(annotations, keep_doubts=keep_doubts, resamples=resamples, seed=seed)
     if svg is not None:
-        _write_svg(svg, found)
-    if format is TableFormat.json:
+        write_lines(svg, [_svg(found).rstrip("\n")])
+    if html is not None:
+        _write_html(html, found, annotations, skipped)
+    elif format is TableFormat.json:
         settings = {"keep_doubts": keep_doubts, "resamples": resamples, "seed": seed}
         record = _record(found, annotations) | settings
         record["no_annotators"] = [asdict(each) for each in skipped]
@@ -152,11 +165,9 @@ def _by_annotator(annotations: "Sequence[SpanAnnotation]") -> list[dict[str, Any
     return rows
 
 
-def _print_tables(found: "Agreement") -> None:
-    from allusion_es.cli.output import print_rows
-    from allusion_es.reports.figures import bars
-
-    rows = []
+def _shown_rows(found: "Agreement") -> list[dict[str, Any]]:
+    """The coefficients as people read them; the first with its interval below it."""
+    rows: list[dict[str, Any]] = []
     for group, name, each in _groups(found):
         title = {"all": "all pairs", "pair": name, "type": name or "(no type)"}[group]
         figures = {short: f"{getattr(each, name):.3f}" for name, short in _SHOWN.items()}
@@ -167,7 +178,14 @@ def _print_tables(found: "Agreement") -> None:
                 for name, short in _SHOWN.items()
             }
             rows.append({"": "95 % interval", "instances": "", "pairs": "", **ends})
-    print_rows(rows, TableFormat.table, "Agreement")
+    return rows
+
+
+def _print_tables(found: "Agreement") -> None:
+    from allusion_es.cli.output import print_rows
+    from allusion_es.reports.figures import bars
+
+    print_rows(_shown_rows(found), TableFormat.table, "Agreement")
     histogram = [int(count) for count in found.histogram(_BINS)]
     starts = [f"{place / _BINS:.1f}–{(place + 1) / _BINS:.1f}" for place in range(_BINS)]
     print("\nPairs by overlap")
@@ -199,8 +217,32 @@ def _summary(found: "Agreement") -> str:
     return "\n".join(lines)
 
 
-def _write_svg(path: Path, found: "Agreement") -> None:
-    from allusion_es.core.files import writing
+def _write_html(
+    path: Path,
+    found: "Agreement",
+    annotations: "Sequence[SpanAnnotation]",
+    skipped: "Sequence[SkippedFile]",
+) -> None:
+    """Write the report: coefficients, what each annotator did, and how much spans overlap."""
+    from allusion_es.core.files import write_lines
+    from allusion_es.reports.figures_page import figures_data, figures_page
+
+    annotators = [
+        {name: f"{value:.2f}" if isinstance(value, float) else value for name, value in row.items()}
+        for row in _by_annotator(annotations)
+    ]
+    left_out = [f"{each.where} was left out: {each.why}" for each in skipped]
+    figures = figures_data(
+        [("Coefficients", _shown_rows(found)), ("Annotators", annotators)],
+        [("Observed and cumulative overlap of spans", _svg(found))],
+        [*_summary(found).splitlines(), *left_out],
+    )
+    write_lines(path, [figures_page("Agreement of annotators", figures)])
+    print(f"{path}: {found.counts.annotators} annotators", file=sys.stderr)
+
+
+def _svg(found: "Agreement") -> str:
+    """Histogram and cumulative plot of overlaps, as the text of an SVG file."""
     from allusion_es.reports.figures import histogram, steps, svg
 
     total = found.total
@@ -221,12 +263,10 @@ def _write_svg(path: Path, found: "Agreement") -> None:
             y_label="share of pairs",
         ),
     ]
-    figure = svg(
+    return svg(
         panels,
         title="Overlap of annotated spans",
         description=f"{total.pairs} pairs of {total.instances} instances. Mean overlap "
         f"{total.observed_overlap:.3f}, kappa {total.kappa:.3f}; "
         f"{total.perfect_share:.1%} of the pairs are identical.",
     )
-    with writing(path) as file:
-        file.write(figure.encode())

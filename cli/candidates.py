@@ -252,17 +252,14 @@ def _gold_links(
 ) -> "dict[str, GoldLink]":
     """The gold links of a file, by query id, with ids that the index has; none without a file."""
     from allusion_es.evaluation.gold.files import read_gold
-    from allusion_es.evaluation.gold.ids import resolve, resolve_known
+    from allusion_es.evaluation.gold.ids import chosen_links, left_out_note
 
     if path is None:
         return {}
     links = read_gold(path, topics=topics if path.suffix in (".qrels", ".qrel") else None)
-    if skip_unknown:
-        links, unknown = resolve_known(links, index.ids(), source=str(path))
-        if unknown:
-            print(f"left out {len(unknown)} passages that the index lacks", file=sys.stderr)
-    else:
-        links = resolve(links, index.ids(), source=str(path))
+    links, left_out = chosen_links(links, index.ids(), skip_unknown=skip_unknown, source=str(path))
+    if left_out:
+        print(f"note: {left_out_note(left_out)}", file=sys.stderr)
     return {link.query.query_id: link for link in links}
 
 

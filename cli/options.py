@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from allusion_es.core.errors import UsageError
 from allusion_es.core.files import DATA_DIR_VARIABLE
 
 if TYPE_CHECKING:
@@ -55,6 +56,25 @@ class InputFormat(StrEnum):
     lines = "lines"
     jsonl = "jsonl"
     table = "table"
+
+
+def _check_html(path: Path | None) -> Path | None:
+    # A slip such as `--html sermo.txt` must not cost a text.
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"--html {path}: the name of a report must end in .html")
+    return path
+
+
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        callback=_check_html,
+        help="Write a report for a browser instead of printing.",
+        show_default=False,
+    ),
+]
 
 
 def column_names(**names: str | None) -> dict[str, str]:

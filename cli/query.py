@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
+    Html,
     IdColumn,
     InputFormat,
     Name,
@@ -154,14 +155,7 @@ def query(
             "--explain", help="Shade words by what they add to the score; list the pairs."
         ),
     ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a report for a browser instead of printing.",
-            show_default=False,
-        ),
-    ] = None,
+    html: Html = None,
     format: Annotated[
         AnswerFormat | None,
         typer.Option(help="How to print; a table by default.", show_default=False),

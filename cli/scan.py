@@ -2,8 +2,8 @@
 
 The command checks that everything can be written, then takes one file after the other: it reads
 the text, finds allusions block by block (`_find`), writes them (`_Output.write`) and says on
-stderr how far their probabilities can be trusted. With `--out`, journals keep what is done until
-all files are written.
+stderr how far their probabilities can be trusted. With `--out` or `--html`, journals keep what is
+done until all files are written.
 """
 
 import functools
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from allusion_es.cli.options import Name, ServerOptions, open_candidate_index, takes_server
+from allusion_es.cli.options import Html, Name, ServerOptions, open_candidate_index, takes_server
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.cli.progress import progress
 from allusion_es.cli.read import (
@@ -27,7 +27,7 @@ from allusion_es.cli.read import (
     print_left_out,
     with_stdin,
 )
-from allusion_es.core.errors import AllusionError, InputError, StorageError, UsageError
+from allusion_es.core.errors import AllusionError, InputError, UsageError
 from allusion_es.core.files import write_lines, writing
 from allusion_es.retrieval.defaults import DEFAULTS
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from allusion_es.corpora.findings import Finding
     from allusion_es.corpora.source_text import SourceKind, SourceText
     from allusion_es.es.partial import Partial
+    from allusion_es.reports.report import ReportFinding, ReportMeta
     from allusion_es.retrieval.index import CandidateIndex
     from allusion_es.scanning.journal import Journal
     from allusion_es.scanning.scanner import OpenIndex, Scanner
@@ -44,7 +45,6 @@ _BLOCKS_A_PROCESS = 4
 
 _SUFFIXES = {
     "table": ".txt", "tsv": ".tsv", "json": ".jsonl", "jsonld": ".jsonld", "tei": ".xml",
-    "html": ".html",
 }  # fmt: skip
 """Suffixes of output files, by format."""
 
@@ -57,7 +57,6 @@ class FindingFormat(StrEnum):
     json = "json"
     jsonld = "jsonld"
     tei = "tei"
-    html = "html"
 
 
 class TeiStyle(StrEnum):
@@ -106,13 +105,15 @@ def scan(
         list[str] | None, typer.Option(help="Only this testament: ot or nt.")
     ] = None,
     work: Annotated[list[str] | None, typer.Option(help="Only this work; repeatable.")] = None,
+    html: Html = None,
     format: Annotated[
-        FindingFormat,
+        FindingFormat | None,
         typer.Option(
             help="json: a finding a line; jsonld: W3C Web Annotations; tei: the file with markup; "
-            "html: a report for a browser."
+            "a table by default.",
+            show_default=False,
         ),
-    ] = FindingFormat.table,
+    ] = None,
     tei: Annotated[
         TeiStyle, typer.Option(help="With --format tei: in the text, in its standOff, or apart.")
     ] = TeiStyle.inline,
@@ -122,9 +123,11 @@ def scan(
             "--out", "-o", metavar="DIR", help="Write a file for each FILE.", show_default=False
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files in DIR.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files in DIR; begin a stopped scan anew.")
+    ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="With --out: go on where a scan was stopped.")
+        bool, typer.Option("--resume", help="With --out or --html: go on where a scan was stopped.")
     ] = False,
     workers: Annotated[
         int | None,
@@ -157,7 +160,7 @@ def scan(
         search_filter=search_filter_of(book, testament, work),
     )
     kind = next((each for each in SOURCE_KINDS if each == input_format), None)
-    output = _Output(format.value, tei.value, out, force=force)
+    output = _Output(format, tei, out, html, force=force)
     if allow_partial and resume:
         raise UsageError("--allow-partial keeps nothing to go on with; leave out --resume")
     with with_stdin(files) as (paths, names):
@@ -167,9 +170,10 @@ def scan(
         processes = 1 if allow_partial else workers or os.cpu_count() or 1
         open_index = functools.partial(open_candidate_index, name, server, partial)
         scanner = Scanner(open_index(), options)
+        report = None if html is None else _Report(html, scanner, partial)
         journals = _Journals(scanner, resume=resume)
         try:
-            for path in paths:
+            for number, path in enumerate(paths, start=1):
                 source = read_source(
                     path, kind=kind, keep=frozenset(keep or ()), languages=frozenset(language or ())
                 )
@@ -177,12 +181,16 @@ def scan(
                 print_left_out(shown)
                 _tell_doubt(shown, scanner.index)
                 # With shards missing, what is found is not whole, and must not be gone on from.
-                kept = output.journal(path) if partial is None else None
+                kept = output.journal(path, number) if partial is None else None
                 found = _find(shown, scanner, open_index, processes, journals.open(shown, kept))
                 journals.close()
-                output.write(source, found, scanner, partial)
+                output.write(source, found, scanner.index, partial)
+                if report is not None:
+                    report.add(shown, found)
                 sys.stdout.flush()
                 _tell_count(shown, len(found), scanner, partial)
+            if report is not None:
+                report.write()
             journals.delete()
             tell_missing(partial)
         except AllusionError as error:
@@ -323,16 +331,23 @@ class _Output:
     """The output of a scan: format and place.
 
     Attributes:
-        format: A value of `FindingFormat`.
-        tei: `inline`, `standoff` or `separate`.
+        chosen: The format that was asked for, if any was.
+        tei: Where findings stand in TEI.
         folder: Where files go, or None for stdout.
-        force: Overwrite them.
+        html: Where a report goes, or None; without a folder, nothing but it is written.
+        force: Overwrite files in the folder.
     """
 
-    format: str
-    tei: str
+    chosen: FindingFormat | None
+    tei: TeiStyle
     folder: Path | None
+    html: Path | None = None
     force: bool = False
+
+    @property
+    def format(self) -> FindingFormat:
+        """The format of what is printed, or of the files."""
+        return self.chosen or FindingFormat.table
 
     def check(self, files: Sequence[Path], kind: "SourceKind | None", *, resume: bool) -> None:
         """Refuse output that cannot be written, or would overwrite a file, before any work.
@@ -350,16 +365,21 @@ class _Output:
             _check_readable(path)
         if self.format == "tei":
             self._check_tei(files, kind)
-        if self.folder is None:
+        if self.folder is None and self.html is None:
             if resume:
-                raise UsageError("--resume needs --out DIR, where what was done is kept")
-            if self.format == "html":
-                raise UsageError("--format html needs --out DIR, where the report goes")
+                raise UsageError(
+                    "--resume needs --out DIR or --html FILE, beside which what was done is kept"
+                )
             if len(files) > 1 and self.format != "table":
                 raise UsageError(f"{len(files)} files in one {self.format} output: give --out DIR")
             return
-        if self.format == "table":
-            raise UsageError("--out needs a --format for files: tsv, json, jsonld, tei or html")
+        if self.folder is None and self.chosen is not None:
+            raise UsageError(
+                "--html writes a report instead of printing; leave out --format, or give --out "
+                "DIR for files in that format too"
+            )
+        if self.folder is not None and self.format == "table":
+            raise UsageError("--out needs a --format for files: tsv, json, jsonld or tei")
         self._check_targets(files, resume=resume)
 
     def _check_tei(self, files: Sequence[Path], kind: "SourceKind | None") -> None:
@@ -378,8 +398,19 @@ class _Output:
                 )
 
     def _check_targets(self, files: Sequence[Path], *, resume: bool) -> None:
+        if self.html is not None:
+            _check_not_read(self.html, files, "--html")
         targets: dict[Path, Path] = {}
-        for path in files:
+        for number, path in enumerate(files, start=1):
+            left = self.journal(path, number)
+            is_left = left is not None and left.exists()
+            if is_left and not (resume or self.force):
+                raise UsageError(
+                    f"{left} is left of a scan that was stopped; give --resume to go on with it, "
+                    "or --force to begin anew"
+                )
+            if self.folder is None:
+                continue
             target = self._path(path)
             if target in targets:
                 raise UsageError(
@@ -387,53 +418,51 @@ class _Output:
                     "into two folders"
                 )
             targets[target] = path
-            if any(target.exists() and target.samefile(each) for each in files):
-                raise UsageError(f"{target} is a file that is read; give another --out")
-            left = self.journal(path)
-            is_left = left is not None and left.exists()
-            if is_left and not (resume or self.force):
-                raise UsageError(
-                    f"{left} is left of a scan that was stopped; give --resume to go on with it, "
-                    "or --force to begin anew"
-                )
+            _check_not_read(target, files, "--out")
             # A stopped scan of several files has written some of them.
             if target.exists() and not (self.force or (resume and is_left)):
                 raise UsageError(f"{target} exists; give --force to overwrite it")
 
-    def journal(self, path: Path) -> Path | None:
-        """The file of the journal of a text, beside its output; None without `--out`."""
+    def journal(self, path: Path, number: int) -> Path | None:
+        """The file of the journal of a text, beside its output; None if nothing is written.
+
+        Args:
+            path: The text.
+            number: Its place among the files, from 1; for a report, which is one for all of them.
+        """
         from allusion_es.scanning.journal import SUFFIX
 
-        if self.folder is None:
-            return None
-        target = self._path(path)
-        return target.with_name(target.name + SUFFIX)
+        if self.folder is not None:
+            target = self._path(path)
+            return target.with_name(target.name + SUFFIX)
+        if self.html is not None:
+            return self.html.with_name(f"{self.html.name}.{number}{SUFFIX}")
+        return None
 
     def write(
         self,
         source: "SourceText",
         found: "Sequence[Finding]",
-        scanner: "Scanner",
+        index: "CandidateIndex",
         partial: "Partial | None",
     ) -> None:
-        """Write the findings of a text, whole or not at all.
+        """Write the findings of a text, whole or not at all; nothing if there is only a report.
 
         Args:
             source: The text, as read from its file.
             found: Its findings, in order.
-            scanner: What found them.
+            index: Where their passages are.
             partial: Says which shards were missing, or None.
 
         Raises:
             InputError: The file has changed since it was read.
             StorageError: A file cannot be written.
         """
+        if self.folder is None and self.html is not None:
+            return
         target = None if self.folder is None else self._path(source.path)
         if self.format == "table":
-            _print_table(source, found, scanner.index)
-        elif self.format == "html":
-            assert target is not None
-            self._report(target, source, found, scanner, partial)
+            _print_table(source, found, index)
         elif self.format == "tei" and self.tei != "separate":
             chunks = self._marked(source, found)
             if target is None:
@@ -476,30 +505,57 @@ class _Output:
         markup = inline_markup if self.tei == "inline" else standoff_markup
         return with_insertions(source, markup(source, found))
 
-    def _report(
-        self,
-        target: Path,
-        source: "SourceText",
-        found: "Sequence[Finding]",
-        scanner: "Scanner",
-        partial: "Partial | None",
-    ) -> None:
-        from allusion_es.reports.report import write_report
+
+class _Report:
+    """The report for a browser on the findings of all texts.
+
+    Args:
+        path: Where it goes.
+        scanner: What finds them.
+        partial: Says which shards were missing, or None.
+    """
+
+    def __init__(self, path: Path, scanner: "Scanner", partial: "Partial | None") -> None:
+        self._path = path
+        self._scanner = scanner
+        self._partial = partial
+        self._findings: list[ReportFinding] = []
+        self._metas: list[ReportMeta] = []
+
+    def add(self, source: "SourceText", found: "Sequence[Finding]") -> None:
+        """Add the findings of a text."""
         from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
         from allusion_es.retrieval.pipeline import index_analyser
 
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"{target.parent}: cannot be made ({error.strerror})") from error
-        index = scanner.index
-        method = "Scan, fast" if scanner.options.fast else "Scan"
-        notes = (missing_note(partial), calibration_note(scanner.unmeasured))
-        write_report(
-            target,
-            list(scanned_findings(source, found, index, index_analyser(index))),
-            scan_meta(source, index.name, method, tuple(filter(None, notes))),
-        )
+        index = self._scanner.index
+        method = "Scan, fast" if self._scanner.options.fast else "Scan"
+        notes = (missing_note(self._partial), calibration_note(self._scanner.unmeasured))
+        self._metas.append(scan_meta(source, index.name, method, tuple(filter(None, notes))))
+        known = {finding.id for finding in self._findings}
+        for finding in scanned_findings(source, found, index, index_analyser(index)):
+            # Files of two folders may have the same name.
+            again = finding.id in known
+            name = f"{finding.id}, file {len(self._metas)}" if again else finding.id
+            self._findings.append(replace(finding, id=name))
+
+    def write(self) -> None:
+        """Write it, and say on stderr what is in it.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        from allusion_es.reports.report import write_report
+        from allusion_es.reports.scanned import joined_meta
+
+        write_report(self._path, self._findings, joined_meta(self._metas))
+        texts = "1 text" if len(self._metas) == 1 else f"{len(self._metas)} texts"
+        print(f"{self._path}: {texts}, {len(self._findings)} findings", file=sys.stderr)
+
+
+def _check_not_read(target: Path, files: Sequence[Path], option: str) -> None:
+    """Refuse to write over one of the texts."""
+    if any(target.exists() and target.samefile(each) for each in files):
+        raise UsageError(f"{target} is a file that is read; give another {option}")
 
 
 def _check_readable(path: Path) -> None:

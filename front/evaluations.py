@@ -9,7 +9,7 @@ from allusion_es.core.files import data_dir
 from allusion_es.corpora.bible.numbering import NUMBERINGS
 from allusion_es.evaluation.errors import with_parallels
 from allusion_es.evaluation.gold.files import read_gold
-from allusion_es.evaluation.gold.ids import resolve, resolve_known
+from allusion_es.evaluation.gold.ids import chosen_links, left_out_note
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.measures import parse_measure
 from allusion_es.evaluation.methods import Method
@@ -49,11 +49,13 @@ class Evaluation(Sequence[Mapping[str, Any]]):
         runs: The runs, by the method's name and input.
         scoring: The measures, and how intervals are drawn.
         unanswered: What could not be answered, and counts as not found.
+        notes: What a reader of the figures should know.
 
     Attributes:
         rows: The figures from 0 to 100, as `allusion-es evaluate --format json` prints them.
         runs: As given; `runs["learned lemma"]["q1"].ranking.ids` are the passages of a query.
         unanswered: As given: the method's name, the query and the reason.
+        notes: As given.
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class Evaluation(Sequence[Mapping[str, Any]]):
         runs: Mapping[str, Run],
         scoring: Scoring,
         unanswered: Sequence[tuple[str, Unanswered]],
+        notes: Sequence[str] = (),
     ) -> None:
         self._links, self._scored, self._scoring = links, scored, scoring
         self.rows: list[dict[str, Any]] = score_rows(scored, links, scoring)
         self.runs = runs
         self.unanswered = tuple(unanswered)
+        self.notes = tuple(notes)
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -204,7 +208,7 @@ def evaluate(
     search_filter = search_filter_of(names(book), names(testament), names(work))
     opened = index_of(index).candidates
     known = opened.ids(search_filter)
-    links = _links(gold, names(type), known, numbering, skip_unknown)
+    links, left_out = _links(gold, names(type), known, numbering, skip_unknown)
     base = Method(
         None,
         first_stage=generators_of(first_stage),
@@ -227,13 +231,14 @@ def evaluate(
         lost = [each.query.query_id for name, each in unanswered if name == line.method.name]
         scored.append(score_run(run, relevant, line.labels, lost))
         runs[scored[-1].name] = run
-    return Evaluation(links, scored, runs, scoring, unanswered)
+    notes = [left_out_note(left_out)] if left_out else []
+    return Evaluation(links, scored, runs, scoring, unanswered, notes)
 
 
 def _links(
     gold: object, types: Sequence[str], ids: Sequence[str], numbering: str, skip_unknown: bool
-) -> list[GoldLink]:
-    """The gold links, with ids that the index has."""
+) -> tuple[list[GoldLink], int]:
+    """The gold links with ids that the index has, and how many passages were left out."""
     if isinstance(gold, (str, Path)):
         links, source = read_gold(Path(gold)), str(gold)
     elif isinstance(gold, Iterable) and not hasattr(gold, "columns"):
@@ -245,17 +250,16 @@ def _links(
         raise UsageError(
             f"gold links are a file or GoldLink objects, not {gold.__class__.__name__}"
         )
-    if types:
-        links = [link for link in links if link.type in types]
     if not links:
-        raise InputError(f"{source}: there are no gold links" + (" of this type" if types else ""))
-    known_numbering = one_of("numbering", numbering, NUMBERINGS)
-    if not skip_unknown:
-        return resolve(links, ids, known_numbering, source=source)
-    found, _ = resolve_known(links, ids, known_numbering, source=source)
-    if not found:
-        raise UsageError(f"{source}: the index has none of the passages; nothing to evaluate")
-    return found
+        raise InputError(f"{source}: there are no gold links")
+    return chosen_links(
+        links,
+        ids,
+        types=types,
+        numbering=one_of("numbering", numbering, NUMBERINGS),
+        skip_unknown=skip_unknown,
+        source=source,
+    )
 
 
 def _some(argument: str, given: str | Iterable[str]) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ class Scan(Sequence[Finding]):
         return data_frame(rows, _COLUMNS)
 
     def to_html(self, path: str | Path) -> None:
-        """Write the report of `allusion-es scan --format html`.
+        """Write the report of `allusion-es scan --html`.
 
         Raises:
             StorageError: The file cannot be written.

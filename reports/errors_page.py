@@ -1,21 +1,28 @@
-"""The page of errors: the rank of each gold passage by each method, and the stage that lost it."""
+"""The page of an evaluation: its figures, the rank of each gold passage, and what lost it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allusion_es.corpora.bible.references import format_reference, is_verse_id
 from allusion_es.evaluation.errors import GOOD, loss_rows
+from allusion_es.reports.figures_page import figures_data
 from allusion_es.reports.page import page
 
 _AFTER_LABELS = "type"
 """The first column of an error row after those that name a method."""
 
 
-def errors_page(rows: Sequence[Mapping[str, Any]]) -> str:
+def errors_page(
+    rows: Sequence[Mapping[str, Any]],
+    title: str = "Errors",
+    figures: Mapping[str, Any] | None = None,
+) -> str:
     """A self-contained page of the errors of one method or several, to sort and filter.
 
     Args:
         rows: From `evaluation.errors.ErrorAnalysis.rows`.
+        title: The page's heading.
+        figures: The figures above them, from `figures_page.figures_data`.
 
     Returns:
         The page, as HTML.
@@ -25,7 +32,8 @@ def errors_page(rows: Sequence[Mapping[str, Any]]) -> str:
         >>> text.startswith("<!doctype html>")
         True
     """
-    return page("errors", "Errors", errors_data(rows))
+    data = {"title": title, "figures": figures or figures_data([]), **errors_data(rows)}
+    return page("errors", title, data)
 
 
 def errors_data(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ _PAGES = Path(__file__).with_name("pages")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _SCRIPTS = {
     "report": ("common.js", "overview.js", "report.js"),
-    "errors": ("common.js", "errors.js"),
+    "errors": ("common.js", "figures.js", "errors.js"),
+    "figures": ("common.js", "figures.js", "figures_start.js"),
 }
 
 
@@ -24,7 +25,7 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
     text to it: the script makes text nodes of it, and nothing in it can end its element.
 
     Args:
-        name: `report` or `errors`: which page.
+        name: `report`, `errors` or `figures`: which page.
         title: The page's title.
         data: Written into the element `data` for the script; without NaN or infinity. The
             element's attribute `data-id` is a hash of it.

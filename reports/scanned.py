@@ -99,6 +99,26 @@ def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] 
     )
 
 
+def joined_meta(metas: Sequence[ReportMeta]) -> ReportMeta:
+    """Heading, method and notes of one report on several texts; of a single one, its own.
+
+    A note that is not of all texts says which it is of.
+
+    Args:
+        metas: From `scan_meta`, one for each text.
+
+    Example:
+        >>> two = [ReportMeta("Allusions in a", "Scan", (NOTE, "cut")), ReportMeta("b", "Scan")]
+        >>> joined_meta(two).title, joined_meta(two).notes[1]
+        ('Allusions in 2 texts', 'Allusions in a: cut')
+    """
+    if len(metas) == 1:
+        return metas[0]
+    shared = [note for note in metas[0].notes if all(note in each.notes for each in metas)]
+    own = [f"{each.title}: {note}" for each in metas for note in each.notes if note not in shared]
+    return ReportMeta(f"Allusions in {len(metas)} texts", metas[0].method, (*shared, *own))
+
+
 def calibration_note(unmeasured: str) -> str:
     """The note on probabilities that are not calibrated; "" if they are.
 

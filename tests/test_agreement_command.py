@@ -108,6 +108,25 @@ def test_svg(worked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "at most 0.75: 0.666667" in told
 
 
+def test_html(worked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = tmp_path / "a" / "first.html", tmp_path / "second.html"
+    for path in (first, second):
+        assert run(["agreement", str(worked), "--html", str(path)]) == 0
+        out, err = capsys.readouterr()
+        assert (out, err) == ("", f"{path}: 3 annotators\n")
+    assert first.read_bytes() == second.read_bytes()
+    page = first.read_text()
+    for told in (
+        "anna / berta",
+        "95 % interval",
+        "data:image/svg+xml;base64",
+        "12 annotations of 4",
+    ):
+        assert told in page
+    assert run(["agreement", str(worked), "--html", "r.html", "--format", "json"]) == 2
+    assert "leave out --format" in capsys.readouterr().err
+
+
 def test_the_tools_own_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from allusion_es.annotation.marks import Mark
     from allusion_es.annotation.store import Store

@@ -251,6 +251,31 @@ def test_comparison_and_errors(evaluate: Evaluate, gold: Path, run: Run, tmp_pat
     assert "of 4 relevant passages 1 were lost in the first stage" in done.stderr
 
 
+def test_a_report_has_figures_and_links(gold: Path, run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "reports" / "r.html"
+    more = ("--methods", "none,bow", *JONAH, "--resamples", "100", "--html", str(page))
+    done = run("evaluate", str(gold), *more)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.stderr.splitlines()[-1] == f"{page}: 1 table, 4 gold links"
+    data = page_data(page)
+    assert data["title"] == "Evaluation on gold.jsonl"
+    (table,) = data["figures"]["tables"]
+    assert [name for name, _ in table["heads"]][:4] == ["method", "input", "group", "queries"]
+    assert {row[0] for row in table["rows"]} == {"none:fused", "bow"}
+    assert len(data["links"]) == 4
+    done = run("evaluate", "fig2", "--gold", str(gold), "--html", str(page))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert len(page_data(page)["figures"]["pictures"]) == 1
+
+
+def page_data(page: Path) -> dict[str, Any]:
+    """The data in the page of a report."""
+    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page.read_text())
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
 def test_the_same_on_a_server(
     evaluate: Evaluate, gold: Path, minor: Path, run: Run, elasticsearch_url_any: str
 ) -> None:
@@ -277,7 +302,9 @@ def test_the_same_on_a_server(
         ([GOLD[0]], ["--input", "stem"], 2, "--input 'stem'"),
         ([GOLD[0]], ["--measures", "f1"], 2, "no measure 'f1'"),
         ([GOLD[0]], ["--type", "mention"], 2, "no link has type mention"),
-        ([GOLD[0]], ["--errors", "e.doc"], 2, ".tsv or .html"),
+        ([GOLD[0]], ["--errors", "e.html"], 2, "--errors e.html: the name must end in .tsv"),
+        ([GOLD[0]], ["--html", "e.tsv"], 2, "--html e.tsv: the name of a report must end in"),
+        ([GOLD[0]], ["--html", "e.html", "--format", "tsv"], 2, "leave out --format"),
         ([GOLD[0]], ["--candidates", "0"], 2, "candidates must be at least 1"),
         ([GOLD[0]], ["--save-run", "r", "--methods", "bow,bm25"], 2, "--save-run writes one run"),
         ([GOLD[0]], ["--windows", "x"], 2, "--windows: 'x'"),

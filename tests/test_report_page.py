@@ -18,6 +18,7 @@ from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import findings_of
 from allusion_es.reports.errors_page import errors_page
+from allusion_es.reports.figures_page import figures_data, figures_page
 from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord, level
 from allusion_es.reports.report import Match, ReportFinding, ReportMeta, report_data, write_report
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
@@ -467,6 +468,33 @@ def test_the_page_of_errors(quiet: Browser, tmp_path: Path, axe: str) -> None:
     page.at("#theme").click()
     assert violations(page.browser, axe) == []
     page.run("localStorage.clear()")
+
+
+def test_a_page_of_figures(quiet: Browser, tmp_path: Path, axe: str) -> None:
+    svg = "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
+    tables = [
+        ("Methods", [{"method": NASTY, "mrr": "51.11 [3.0, 60.0]"}, {"method": "b", "mrr": "7"}]),
+        ("Pairs", [{"first": "a", "second": "b"}]),
+        ("Nothing", []),
+    ]
+    figures = figures_data(tables, [("Shared <types>", svg)], ["A note."])
+    (tmp_path / "figures.html").write_text(figures_page(f"Agreement {NASTY}", figures))
+    page = Page(quiet, tmp_path / "figures.html")
+    assert [head.text for head in page.all("h2")] == ["Methods", "Pairs"]
+    assert page.at("tbody tr:last-child .number").text == "7"
+    assert page.run("return document.querySelector('img').naturalWidth") == 40
+    assert page.run("return window.hacked === undefined")
+    assert violations(page.browser, axe) == []
+    page.at("#theme").click()
+    assert violations(page.browser, axe) == []
+    page.run("localStorage.clear()")
+    (tmp_path / "errors.html").write_text(errors_page([row("a", "bm25", 3)], "Evaluation", figures))
+    page = Page(quiet, tmp_path / "errors.html")
+    assert page.at("h1").text == "Evaluation"
+    assert [head.text for head in page.all("h2")][:3] == [
+        "Methods", "Pairs", "Where gold passages were lost",
+    ]  # fmt: skip
+    assert violations(page.browser, axe) == []
 
 
 def test_a_page_without_errors(quiet: Browser, tmp_path: Path) -> None:

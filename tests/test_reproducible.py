@@ -67,8 +67,8 @@ def test_indexes_are_the_same_to_the_byte(run_process: Run, folder: Path) -> Non
     "command",
     [
         "evaluate {folder}/gold.jsonl --methods learned,tesserae --first-stage fused --no-cache "
-        "--resamples 50 --workers {workers} --errors {out}/page.html",
-        "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --out {out} --format html",
+        "--resamples 50 --workers {workers} --html {out}/page.html",
+        "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --html {out}/page.html",
         "scan {folder}/sermo.txt --threshold 0.01 --workers {workers} --format json",
         "query {folder}/gold.jsonl --html {out}/page.html",
         "query {folder}/gold.jsonl --format json --explain",

@@ -129,11 +129,39 @@ def test_what_is_added_to_tei_is_all_that_changes(scan: Run, tei: Path, tmp_path
     assert "bible:Ps.33.9" in apart.stdout
 
 
+def test_a_report_has_all_texts(scan: Run, plain: Path, tei: Path, tmp_path: Path) -> None:
+    report = tmp_path / "reports" / "r.html"
+    alone = scan(plain, "--html", report)
+    assert (alone.returncode, alone.stdout) == (0, "")
+    assert alone.stderr.splitlines()[-1] == f"{report}: 1 text, 2 findings"
+    assert "<title>Allusions in sermo</title>" in report.read_text("utf-8")
+    again = tmp_path / "again" / "sermo.txt"
+    again.parent.mkdir()
+    again.write_bytes(plain.read_bytes())
+    done = scan(plain, again, tei, "--html", report, "--format", "json", "--out", tmp_path / "x")
+    assert done.returncode == 2
+    assert "would both be written to" in done.stderr
+    done = scan(plain, tei, again, "--html", report)
+    assert done.stderr.splitlines()[-1] == f"{report}: 3 texts, 5 findings"
+    page = report.read_text("utf-8")
+    assert "<title>Allusions in 3 texts</title>" in page
+    assert "left out: note" in page.lower()
+    both = scan(plain, "--html", report, "--format", "json", "--out", tmp_path / "x")
+    assert (both.returncode, both.stdout) == (0, "")
+    assert (tmp_path / "x" / "sermo.jsonl").read_text("utf-8").count("\n") == 2
+    assert [path.name for path in report.parent.iterdir()] == ["r.html"]
+    read = again.with_name("read.html")
+    read.write_text("<p>Gustate et videte quoniam suavis est Dominus")
+    done = scan(read, "--html", read)
+    assert done.returncode == 2
+    assert "is a file that is read; give another --html" in done.stderr
+
+
 def test_every_format_has_its_file(scan: Run, plain: Path, tei: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    for kind in ("tsv", "json", "jsonld", "html"):
+    for kind in ("tsv", "json", "jsonld"):
         assert scan(plain, "--format", kind, "--out", out).returncode == 0
-    names = ["sermo.html", "sermo.jsonl", "sermo.jsonld", "sermo.tsv"]
+    names = ["sermo.jsonl", "sermo.jsonld", "sermo.tsv"]
     assert sorted(path.name for path in out.iterdir()) == names
     data = (out / "sermo.tsv").read_bytes()
     assert data.startswith(b"\xef\xbb\xbfstart\tend")
@@ -144,16 +172,15 @@ def test_every_format_has_its_file(scan: Run, plain: Path, tei: Path, tmp_path: 
     ]
     page = json.loads((out / "sermo.jsonld").read_text("utf-8"))
     assert len(page["items"]) == len(found) == 2
-    assert "Ps 33,9" in (out / "sermo.html").read_text("utf-8")
     for kind, name in (("json", "sermo.jsonl"), ("jsonld", "sermo.jsonld")):
         assert scan(plain, "--format", kind).stdout == (out / name).read_text("utf-8")
     assert scan(plain, "--format", "tsv").stdout == data.decode("utf-8-sig")
     other = tmp_path / "epistula.txt"
     shutil.copy(plain, other)
-    assert scan(plain, other, "--format", "html", "--out", tmp_path / "two").returncode == 0
+    assert scan(plain, other, "--format", "json", "--out", tmp_path / "two").returncode == 0
     assert sorted(p.name for p in (tmp_path / "two").iterdir()) == [
-        "epistula.html",
-        "sermo.html",
+        "epistula.jsonl",
+        "sermo.jsonl",
     ]
 
 

@@ -100,11 +100,13 @@ def test_a_file_without_permission(run: Run, index: str, tmp_path: Path) -> None
         (["--format", "tei"], 2, "a.txt is no TEI file, so no markup can go into it"),
         (["--format", "tei", "--out", "out"], 2, "is no TEI file"),
         (["--format", "tei", "--tei", "standoff", "--out", "out"], 2, "use --tei separate"),
-        (["--format", "html"], 2, "--format html needs --out DIR"),
-        (["--resume"], 2, "--resume needs --out DIR"),
+        (["--html", "a.txt"], 2, "--html a.txt: the name of a report must end in .html"),
+        (["--html", "r.html", "--format", "tsv"], 2, "--html writes a report instead of printing"),
+        (["--html", "no/such/a.txt/r.html", "--out", "out"], 2, "--out needs a --format"),
+        (["--resume"], 2, "--resume needs --out DIR or --html FILE"),
         (["--out", "out"], 2, "--out needs a --format for files"),
         (["--format", "json", "--out", "a.txt"], 12, "cannot be written"),
-        (["--format", "html", "--out", "a.txt"], 12, "cannot be"),
+        (["--html", "a.txt/r.html"], 12, "cannot be"),
         (["--threshold", "0"], 2, "a threshold of 0: give a number from 0 to 1"),
         (["--threshold", "nan"], 2, "a threshold of nan"),
         (["--threshold", "much"], 2, "Invalid value for '--threshold'"),
@@ -163,13 +165,21 @@ def test_another_language_is_told(run: Run, vulgate_index: object, tmp_path: Pat
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("kind", ["json", "tsv", "jsonld", "html"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "--format json --out {}",
+        "--format tsv --out {}",
+        "--format jsonld --out {}",
+        "--html {}/r.html",
+    ],
+)
 def test_a_disk_that_is_full(run: Run, index: str, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "a.txt"
     path.write_text(TEXT * 3000)
     out = tmp_path / "out"
     # No file may grow beyond a kilobyte or two: the journal is the first that does.
-    command = f'ulimit -f 2; exec "$0" scan "{path}" --name {index} --format {kind} --out "{out}"'
+    command = f'ulimit -f 2; exec "$0" scan "{path}" --name {index} {kind.format(out)}'
     done = subprocess.run(
         ["bash", "-c", f"{command} --fast", program()], capture_output=True, text=True
     )
@@ -179,18 +189,8 @@ def test_a_disk_that_is_full(run: Run, index: str, tmp_path: Path, kind: str) ->
     left = [each.name for each in out.iterdir()]
     assert all(name.endswith(".scan") for name in left)
     assert ("--resume goes on" in done.stderr) is bool(left)
-    done = run(
-        "scan",
-        str(path),
-        "--name",
-        index,
-        "--format",
-        kind,
-        "--out",
-        str(out),
-        "--fast",
-        "--resume",
-    )
+    options = kind.format(out).split()
+    done = run("scan", str(path), "--name", index, *options, "--fast", "--resume")
     assert done.returncode == 0, done.stderr
     assert len(list(out.iterdir())) == 1
 

@@ -168,7 +168,7 @@ def test_the_command_tells_why(run: Run, vulgate_index: LocalIndex, tmp_path: Pa
     assert "(measured at 0.4: precision 0.77, recall 0.46)" in told("--threshold", "0.41")
     assert "(nothing was measured at 0.01)" in told("--threshold", "0.01")
     assert "(not calibrated for a part of the collection" in told("--book", "Ps")
-    out = tmp_path / "out"
-    told("--format", "html", "--out", str(out), "--book", "Ps")
-    report = (out / "sermo.html").read_text("utf-8")
+    path = tmp_path / "out" / "sermo.html"
+    told("--html", str(path), "--book", "Ps")
+    report = path.read_text("utf-8")
     assert "Probabilities are not calibrated for a part of the collection" in report

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from allusion_es.cli.gold import VerseNumbering
-from allusion_es.cli.options import SERVER_OPTIONS, Name, ServerOptions, takes_server
+from allusion_es.cli.options import SERVER_OPTIONS, Html, Name, ServerOptions, takes_server
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import parse_settings
 from allusion_es.retrieval.defaults import DEFAULTS, PAPER
@@ -143,9 +143,7 @@ def evaluate(
     ] = None,
     errors: Annotated[
         Path | None,
-        typer.Option(
-            help="Write what went wrong for which query (.tsv or .html).", show_default=False
-        ),
+        typer.Option(help="Write what went wrong for which query (.tsv).", show_default=False),
     ] = None,
     save_run: Annotated[
         Path | None,
@@ -174,7 +172,11 @@ def evaluate(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the manifest.")] = False,
-    format: Annotated[FigureFormat, typer.Option(help="How to print.")] = FigureFormat.table,
+    html: Html = None,
+    format: Annotated[
+        FigureFormat | None,
+        typer.Option(help="How to print; a table by default.", show_default=False),
+    ] = None,
     name: Name = DEFAULTS.name,
     *,
     server: ServerOptions,
@@ -189,6 +191,10 @@ def evaluate(
 
     if target is None and manifest is not None:
         return _repeat(context, manifest, server, workers)
+    if html is not None and format is not None:
+        raise UsageError(
+            "--html writes a report instead of printing; leave out --format, or --html"
+        )
     experiment, links = _gold(target, gold)
     defaults = PAPER if experiment else DEFAULTS
     choices = EvaluateOptions(
@@ -220,9 +226,10 @@ def evaluate(
         seed=seed,
         workers=workers or os.cpu_count() or 1,
         cache=cache,
-        format=format.value,
+        format=(format or FigureFormat.table).value,
         index=name,
         server=server,
+        html=html,
     )
     evaluate_gold(choices, manifest, force=force)
 

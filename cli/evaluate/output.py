@@ -45,7 +45,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], format: str, title: str, note:
     if format in ("json", "tsv"):
         output.print_rows(rows, TableFormat(format))
         return
-    shown = [_for_people(row) for row in rows]
+    shown = [for_people(row) for row in rows]
     if format == "latex":
         from allusion_es.reports.latex import latex_table
 
@@ -88,16 +88,11 @@ def comparison_rows(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 
 def write_errors(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows of an error analysis, as a page if the name ends in .html, else as TSV.
+    """Write the rows of an error analysis as TSV.
 
     Raises:
         StorageError: It cannot be written.
     """
-    if path.suffix == ".html":
-        from allusion_es.reports.errors_page import errors_page
-
-        write_lines(path, [errors_page(rows)])
-        return
     lines = ["\t".join(rows[0])]
     lines += ["\t".join(one_line(_cell(value)) for value in row.values()) for row in rows]
     write_lines(path, lines)
@@ -123,7 +118,7 @@ def check_names(errors: Path | None, figure: Path | None) -> None:
         UsageError: An ending tells no format that can be written.
     """
     for option, path, endings in (
-        ("--errors", errors, (".tsv", ".html")),
+        ("--errors", errors, (".tsv",)),
         ("--figure", figure, (".svg", ".png")),
     ):
         if path is not None and path.suffix not in endings:
@@ -134,7 +129,7 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _for_people(row: Mapping[str, Any]) -> dict[str, str]:
+def for_people(row: Mapping[str, Any]) -> dict[str, str]:
     """A row for people: two digits, the first figure with its interval, the paper's together."""
     shown: dict[str, str] = {}
     interval = next((name[:-4] for name in row if name.endswith("_low")), "")

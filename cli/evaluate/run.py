@@ -17,6 +17,7 @@ from allusion_es.cli.evaluate.output import (
     write_errors,
     write_figure,
 )
+from allusion_es.cli.evaluate.page import EvaluationPage
 from allusion_es.cli.options import ServerOptions, open_candidate_index
 from allusion_es.cli.progress import progress
 from allusion_es.core.errors import UsageError
@@ -25,7 +26,7 @@ from allusion_es.core.plugins import Settings
 from allusion_es.corpora.bible.numbering import Numbering
 from allusion_es.evaluation.errors import ErrorAnalysis, with_parallels
 from allusion_es.evaluation.gold.files import read_gold
-from allusion_es.evaluation.gold.ids import resolve, resolve_known
+from allusion_es.evaluation.gold.ids import chosen_links, left_out_note
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.manifest import ResultHashes, run_hash
 from allusion_es.evaluation.measures import parse_measure
@@ -96,6 +97,7 @@ class EvaluateOptions:
     format: str
     index: str
     server: ServerOptions
+    html: Path | None = None
 
 
 class Evaluation:
@@ -123,6 +125,8 @@ class Evaluation:
         self.index = open_candidate_index(choices.index, choices.server)
         self._results = ResultHashes()
         self._unanswered: list[Unanswered] = []
+        self._notes: list[str] = []
+        self._page = EvaluationPage(f"Evaluation on {choices.gold.name}")
         self._links = self._read_links()
 
     def run(self) -> ResultHashes:
@@ -135,7 +139,10 @@ class Evaluation:
         elif choices.experiment == "fig2":
             rows = overlap_histogram(self._answerable_overlaps())
             self._results.add_table(rows)
-            print_histogram(rows, choices.format)
+            if choices.html:
+                self._page.add_histogram(rows)
+            else:
+                print_histogram(rows, choices.format)
             if choices.figure:
                 write_figure(choices.figure, rows)
         elif choices.run:
@@ -143,6 +150,8 @@ class Evaluation:
         else:
             experiment = self._experiment()
             self._score(experiment.title, self._runs(experiment))
+        if choices.html:
+            self._page.write(choices.html, self._notes)
         return self._results
 
     def check_answered(self) -> None:
@@ -156,25 +165,29 @@ class Evaluation:
 
     def _print(self, rows: Sequence[Mapping[str, Any]], title: str, note: str = "") -> None:
         self._results.add_table(rows)
-        print_rows(rows, self._choices.format, title, note)
+        if self._choices.html:
+            self._page.add(rows, title, note)
+        else:
+            print_rows(rows, self._choices.format, title, note)
+
+    def _note(self, message: str) -> None:
+        """Print a note, and keep it for the report."""
+        print_note(message)
+        self._notes.append(message)
 
     def _read_links(self) -> list[GoldLink]:
         choices = self._choices
-        links = read_gold(choices.gold, topics=choices.topics)
-        if choices.types:
-            links = [link for link in links if link.type in choices.types]
-            if not links:
-                wanted = ", ".join(sorted(choices.types))
-                raise UsageError(f"{choices.gold}: no link has type {wanted}")
-        ids, source = self.index.ids(self._search_filter), str(choices.gold)
-        if not choices.skip_unknown:
-            return resolve(links, ids, choices.numbering, source=source)
-        known, unknown = resolve_known(links, ids, choices.numbering, source=source)
-        if unknown:
-            print_note(f"left out {len(unknown)} passages that the index lacks")
-        if not known:
-            raise UsageError(f"{source}: the index has none of the passages; nothing to evaluate")
-        return known
+        links, left_out = chosen_links(
+            read_gold(choices.gold, topics=choices.topics),
+            self.index.ids(self._search_filter),
+            types=choices.types,
+            numbering=choices.numbering,
+            skip_unknown=choices.skip_unknown,
+            source=str(choices.gold),
+        )
+        if left_out:
+            self._note(left_out_note(left_out))
+        return links
 
     def _answerable_overlaps(self) -> list[Overlap]:
         """The overlaps of queries that can be analysed; the others are left out and recorded."""
@@ -183,7 +196,7 @@ class Evaluation:
         for each in queries.values():
             if isinstance(each, Unanswered):
                 self._unanswered.append(each)
-                print_note(f"query {each.query.query_id} is left out: {each.error}")
+                self._note(f"query {each.query.query_id} is left out: {each.error}")
         links = [link for link in self._links if link.query.query_id in known]
         return overlaps(links, known, self.index)
 
@@ -203,7 +216,7 @@ class Evaluation:
     def _record_unanswered(self, method: Method, unanswered: Unanswered) -> None:
         """Record that a query counts as not found, and print why."""
         self._unanswered.append(unanswered)
-        print_note(
+        self._note(
             f"{method.name} {method.field}: query {unanswered.query.query_id} could not be "
             f"answered and counts as not found: {unanswered.error}"
         )
@@ -213,7 +226,7 @@ class Evaluation:
         citations = self.index.citations
         if citations is not None:
             about = citations.about
-            print_note(
+            self._note(
                 f"the index's citation vectors were learned from {about.get('links', 'many')} "
                 f"links in {about.get('works', 'several')} works ('allusion-es learn --info'); for "
                 "these works the figures are too good"
@@ -234,7 +247,7 @@ class Evaluation:
         if choices.experiment == "table4":
             without = sum(not has_anchor(link) for link in links)
             if without:
-                print_note(
+                self._note(
                     f"{without} of {len(links)} links have no anchor: their middle word is taken"
                 )
             return experiments.table4(links, base, choices.windows)
@@ -258,12 +271,12 @@ class Evaluation:
             )
         missing = sorted(asked - set(rankings))
         if unjudged:
-            print_note(
+            self._note(
                 f"{len(unjudged)} queries of the run have no gold links and are left out "
                 f"({_examples(unjudged)})"
             )
         if missing:
-            print_note(
+            self._note(
                 f"{len(missing)} queries of the gold links are not in the run and count 0 "
                 f"({_examples(missing)})"
             )
@@ -279,14 +292,14 @@ class Evaluation:
         ranked = dict.fromkeys(passage for each in rankings.values() for passage in each.ids)
         index = frozenset(self.index.ids())
         if unknown := [passage for passage in ranked if passage not in index]:
-            print_note(
+            self._note(
                 f"{len(unknown)} of {len(ranked)} passages of the run are not in index "
                 f"{self.index.name!r} ({_examples(unknown)}; the index has "
                 f"{_examples(self.index.ids()[:1])}): they count as wrong"
             )
         relevant = dict.fromkeys(passage for link in self._links for passage in link.relevant)
         if lost := [passage for passage in relevant if passage not in ranked]:
-            print_note(
+            self._note(
                 f"{len(lost)} of {len(relevant)} relevant passages are ranked nowhere in the run "
                 f"({_examples(lost)})"
             )
@@ -327,7 +340,7 @@ class Evaluation:
         links = with_parallels(self._links, self.index) if choices.parallels else self._links
         scoring = Scoring(self._measures, choices.resamples, seed=choices.seed)
         errors = None
-        if choices.errors:
+        if choices.errors or choices.html:
             errors = ErrorAnalysis(self._links, self.index, self._overlaps())
         lines, scored = [], []
         for line, run in results:
@@ -341,7 +354,7 @@ class Evaluation:
                 errors.add(line.labels, run, unanswered)
             if choices.save_run:
                 rankings = {query: found.ranking for query, found in run.items()}
-                write_run(choices.save_run, rankings, line.method.name, print_note)
+                write_run(choices.save_run, rankings, line.method.name, self._note)
         if self._compared:
             compared = compare_methods(scored, links, self._compared, scoring)
             self._print(comparison_rows(compared), f"Pairs of methods by {self._compared.name}")
@@ -350,8 +363,11 @@ class Evaluation:
             self._print(rows, title, printed_figures.NOTE if choices.experiment else "")
         if errors and choices.errors:
             write_errors(choices.errors, errors.rows())
+        if errors and choices.html:
+            self._page.errors = errors.rows()
+        if errors:
             for row in errors.losses():
-                print_note(
+                self._note(
                     "{method} {input}: of {links} relevant passages {lost_in_first_stage} were "
                     "lost in the first stage, {ranked_low} ranked below 20".format_map(row)
                     + (f", {row['unanswered']} not looked for" if "unanswered" in row else "")

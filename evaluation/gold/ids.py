@@ -1,6 +1,6 @@
 """Resolution of gold links: references become ids of passages of a collection."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -113,6 +113,63 @@ def resolve_known(
         if found:
             resolved.append(replace(link, relevant=tuple(found)))
     return resolved, unknown
+
+
+def chosen_links(
+    links: Sequence[GoldLink],
+    ids: Iterable[str],
+    *,
+    types: Collection[str] = (),
+    numbering: Numbering = "vulgate",
+    skip_unknown: bool = False,
+    source: str = "gold links",
+) -> tuple[list[GoldLink], int]:
+    """The resolved links of some types, and how many of their passages were left out.
+
+    Args:
+        links: As `resolve`.
+        ids: As `resolve`.
+        types: Types of links, of which any will do; by default all links.
+        numbering: As `resolve`.
+        skip_unknown: Leave out passages that the collection lacks.
+        source: As `resolve`.
+
+    Raises:
+        VerseError: A passage is not in the collection, and is not to be left out.
+        InputError: As `resolve`.
+        UsageError: There is no link of these types, or none whose passages are known.
+
+    Example:
+        >>> from allusion_es.retrieval.types import Query
+        >>> links = [GoldLink(Query("miserere", "q"), ("Ps 50,3", "Ps 151,1"), type="quotation")]
+        >>> found, left_out = chosen_links(links, ["Ps.50.3"], skip_unknown=True)
+        >>> found[0].relevant, left_out
+        (('Ps.50.3',), 1)
+        >>> chosen_links(links, ["Ps.50.3"], types=["allusion"])
+        Traceback (most recent call last):
+            ...
+        allusion_es.core.errors.UsageError: gold links: no link has type allusion
+    """
+    wanted = [link for link in links if not types or link.type in types]
+    if types and not wanted:
+        raise UsageError(f"{source}: no link has type {', '.join(sorted(types))}")
+    if not skip_unknown:
+        return resolve(wanted, ids, numbering, source=source), 0
+    known, unknown = resolve_known(wanted, ids, numbering, source=source)
+    if not known:
+        raise UsageError(f"{source}: the index has none of the passages that the links name")
+    return known, len(unknown)
+
+
+def left_out_note(count: int) -> str:
+    """The note on passages of gold links that were left out; "" if none were.
+
+    Example:
+        >>> left_out_note(2), left_out_note(0)
+        ('left out 2 passages that the index lacks', '')
+    """
+    noun = "passage" if count == 1 else "passages"
+    return f"left out {count} {noun} that the index lacks" if count else ""
 
 
 def canonical(ids: Iterable[str]) -> list[str]:

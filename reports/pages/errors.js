@@ -1,4 +1,5 @@
-// The page of errors: a list of gold links, each with what every method made of it.
+// The page of an evaluation: its figures, and a list of gold links with what every method made of
+// each.
 
 const { methods, counts, links, texts, good } = data;
 
@@ -102,6 +103,8 @@ function drawCounts() {
 }
 
 function start() {
+  at("title").textContent = data.title;
+  drawFigures(at("figures"), data.figures);
   at("about").textContent = `${plural(links.length, "gold link")}, ${plural(methods.length, "method")}`;
   at("good").textContent = good;
   const types = [...new Set(links.map((link) => link.type).filter(Boolean))].sort();

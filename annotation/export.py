@@ -125,5 +125,8 @@ def _marks(store: Store, annotators: Collection[str]) -> list[tuple[str, str, Ma
     for name in annotators:
         if name not in known:
             there = ", ".join(known) or "nobody yet"
-            raise UsageError(f"{store.path}: {name!r} has annotated nothing; there are: {there}")
+            raise UsageError(
+                f"{name!r} has annotated nothing in {store.path}; there are: {there}",
+                argument="annotator",
+            )
     return [mark for mark in marks if not annotators or mark[1] in annotators]

@@ -25,12 +25,14 @@ def check_annotator(name: str) -> str:
     if not (name and plain and name[0].isalnum() and name == name.strip()):
         raise UsageError(
             f"{name!r} cannot name an annotator; use letters, digits, blanks, '.', '_', '-' and "
-            "'@', and begin with a letter or digit"
+            "'@', and begin with a letter or digit",
+            argument="annotator",
         )
     if len(name) > _LONGEST_NAME:
         raise UsageError(
             f"the annotator's name {name[:20]!r}… has {len(name)} characters, at most "
-            f"{_LONGEST_NAME} are taken"
+            f"{_LONGEST_NAME} are taken",
+            argument="annotator",
         )
     return name
 
@@ -63,13 +65,13 @@ def split(
     for name in names:
         # Files of these names must differ on every file system.
         if [other.casefold() for other in names].count(name.casefold()) > 1:
-            raise UsageError(f"annotator {name!r} is there twice; give each once")
+            raise UsageError(f"{name!r} is there twice; give each once", argument="annotators")
     if not names:
-        raise UsageError("there is no annotator; give at least one")
+        raise UsageError("there is no annotator; give at least one", argument="annotators")
     if not 0 <= overlap <= len(links):
         raise UsageError(
-            f"an overlap of {overlap} links cannot be taken from {len(links)}; choose from 0 to "
-            f"{len(links)}"
+            f"{overlap} links cannot be taken from {len(links)}; choose from 0 to {len(links)}",
+            argument="overlap",
         )
     order = sorted(range(len(links)), key=lambda place: _sort_key(links[place], seed))
     shared, rest = order[:overlap], order[overlap:]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from allusion_es.cli.options import Html, TableFormat
-from allusion_es.core.errors import UsageError
+from allusion_es.cli.options import Html, TableFormat, takes_html
 
 if TYPE_CHECKING:
     from allusion_es.annotation.agreement.measures import Agreement, Coefficients
@@ -31,6 +30,7 @@ _SHOWN = {
 
 
 def agreement(
+    context: typer.Context,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -67,10 +67,7 @@ def agreement(
     from allusion_es.annotation.formats.files import SkippedFile, read_spans
     from allusion_es.core.files import write_lines
 
-    if html is not None and format is not None:
-        raise UsageError(
-            "--html writes a report instead of printing; leave out --format, or --html"
-        )
+    takes_html(context, html, "format")
     skipped: list[SkippedFile] = []
     annotations = read_spans(files, layer, skipped)
     for each in skipped:

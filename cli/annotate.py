@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
+from allusion_es.cli.help import GroupedCommand
 from allusion_es.cli.options import (
     Name,
     ServerOptions,
@@ -154,11 +155,11 @@ app = typer.Typer(
     epilog="'annotate LINKS ...' is short for 'annotate page LINKS ...'.",
     rich_markup_mode=None,
 )
-app.command("split")(split)
-app.command("export")(export)
+app.command("split", cls=GroupedCommand)(split)
+app.command("export", cls=GroupedCommand)(export)
 
 
-@app.command(_PAGE)
+@app.command(_PAGE, cls=GroupedCommand)
 @takes_server
 def page(
     links: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from allusion_es.cli.help import GroupedCommand
 from allusion_es.cli.options import (
     InputFormat,
     Name,
@@ -34,7 +35,7 @@ app = typer.Typer(
 )
 
 
-@app.command("push")
+@app.command("push", cls=GroupedCommand)
 @takes_server
 def push(
     server: ServerOptions,
@@ -271,7 +272,7 @@ def _list(text: str, option: str) -> tuple[str, ...]:
     return names
 
 
-@app.command("list")
+@app.command("list", cls=GroupedCommand)
 @takes_server
 def list_(
     server: ServerOptions,
@@ -287,7 +288,7 @@ def list_(
         print_rows([asdict(summary) for summary in list_runs(connection)], format, "Runs")
 
 
-@app.command("delete")
+@app.command("delete", cls=GroupedCommand)
 @takes_server
 def delete(
     run_id: Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False)],

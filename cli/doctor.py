@@ -38,7 +38,7 @@ def doctor(
     """Check versions, data, indexes and (with --es) the server; exit 1 where something is wrong."""
     from allusion_es.cli.output import print_rows
 
-    rows = [*_versions(), *_data(), *_indexes()]
+    rows = [*_versions(), _configuration(), *_data(), *_indexes()]
     if server.url is not None:
         rows.append(_checked("server", lambda: _server_detail(server)))
     print_rows(rows, format)
@@ -58,6 +58,18 @@ def _versions() -> Iterator[Row]:
         except PackageNotFoundError:
             detail = f"missing; install it with '{sys.executable} -m pip install {package}'"
             yield {"what": package, "state": "wrong", "detail": detail}
+
+
+def _configuration() -> Row:
+    """The configuration file of the working folder; it was checked before any command began."""
+    from allusion_es.cli.config import FILE, PROJECT_FILE, TABLE, read_config
+
+    config = read_config()
+    if config is None:
+        detail = f"none here: neither {FILE} nor [tool.{TABLE}] in {PROJECT_FILE}"
+    else:
+        detail = str(config.path.resolve())
+    return {"what": "configuration", "state": "ok", "detail": detail}
 
 
 def _data() -> Iterator[Row]:

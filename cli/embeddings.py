@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from allusion_es.cli.help import GroupedCommand
 from allusion_es.cli.index import PassageFormat
 from allusion_es.cli.options import DataDir, Name, TableFormat, library
 from allusion_es.core.errors import UsageError
@@ -42,7 +43,7 @@ class WordField(StrEnum):
     lemma = "lemma"
 
 
-@app.command("train")
+@app.command("train", cls=GroupedCommand)
 def train(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")],
     paths: Annotated[
@@ -119,7 +120,7 @@ def _passages(paths: Iterable[Path], kind: PassageFormat | None) -> "Iterator[Pa
         yield from progress(passages, f"Reading {path.name}")
 
 
-@app.command("info")
+@app.command("info", cls=GroupedCommand)
 def info(
     source: Annotated[
         str, typer.Argument(metavar="FILE|NAME", help="A file of word vectors, or floret.")
@@ -145,7 +146,7 @@ def info(
         print_rows([facts], format)
 
 
-@app.command("nearest")
+@app.command("nearest", cls=GroupedCommand)
 def nearest(
     word: Annotated[str, typer.Argument(help="The word, in any spelling.")],
     vectors: Annotated[

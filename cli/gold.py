@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from allusion_es.cli.help import GroupedCommand
 from allusion_es.cli.options import (
     IdColumn,
     Name,
@@ -104,7 +105,7 @@ RelevantColumn = Annotated[
 Numbering = Annotated[VerseNumbering, typer.Option(help="Whose verse numbers the file has.")]
 
 
-@app.command("from-tei")
+@app.command("from-tei", cls=GroupedCommand)
 @takes_server
 def from_tei(
     files: Annotated[
@@ -235,7 +236,7 @@ def _write_unread(path: Path, rows: "Sequence[dict[str, str | int]]") -> None:
     print(f"{path}: {len(rows)} notes and sources that were not read", file=sys.stderr)
 
 
-@app.command("check")
+@app.command("check", cls=GroupedCommand)
 @takes_server
 def check(
     file: File,
@@ -294,7 +295,7 @@ def _print_report(report: "GoldReport", format: TableFormat) -> None:
         print_rows(shown, format, "To look at")
 
 
-@app.command("convert")
+@app.command("convert", cls=GroupedCommand)
 @takes_server
 def convert(
     file: File,
@@ -341,7 +342,7 @@ def convert(
         print(f"{where}: {_size(kept)}", file=sys.stderr)
 
 
-@app.command("fetch")
+@app.command("fetch", cls=GroupedCommand)
 @takes_server
 def fetch(
     source: Annotated[PublicGold, typer.Argument(help="Which links.", show_default=False)],

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from allusion_es.cli.help import GroupedCommand
 from allusion_es.cli.options import ApiKey, Name, Password, User, Wait
 from allusion_es.retrieval.defaults import DEFAULTS
 
@@ -16,7 +17,7 @@ app = typer.Typer(
 )
 
 
-@app.command("export")
+@app.command("export", cls=GroupedCommand)
 def export(
     file: Annotated[
         str,
@@ -41,7 +42,7 @@ def export(
     print(f"{file}: {len(objects)} saved objects", file=sys.stderr)
 
 
-@app.command("install")
+@app.command("install", cls=GroupedCommand)
 def install(
     kibana: Annotated[
         str | None,

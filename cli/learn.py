@@ -73,7 +73,7 @@ def learn(
     if bool(files) + undo + info != 1:
         raise UsageError("give files of gold links, or --undo, or --info; one of the three")
     if folds < 0 or folds == 1:
-        raise UsageError(f"--folds {folds}: give 2 or more, or 0 to test nothing")
+        raise UsageError(f"give 2 or more, or 0 to test nothing, not {folds}", argument="folds")
     index = open_candidate_index(name, server)
     if info:
         _info(index, format)

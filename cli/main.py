@@ -31,6 +31,7 @@ from allusion_es.cli import (
     scan,
     serve,
 )
+from allusion_es.cli.config import configured_defaults, read_config
 from allusion_es.cli.evaluate import command as evaluate
 from allusion_es.cli.help import WIDTH, GroupedCommand
 from allusion_es.core.errors import AllusionError, StorageError, UsageError
@@ -94,9 +95,13 @@ def run(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
     _warn_of_secrets(arguments)
     try:
+        config = read_config()
         # Not `command.main`, which has its own ideas of errors and closed pipes.
         with command.make_context(
-            "allusion-es", list(arguments) or ["--help"], max_content_width=WIDTH
+            "allusion-es",
+            list(arguments) or ["--help"],
+            max_content_width=WIDTH,
+            default_map=configured_defaults(config, command) if config else None,
         ) as context:
             command.invoke(context)
         sys.stdout.flush()
@@ -128,7 +133,9 @@ def run(arguments: Sequence[str]) -> int:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        return _complain(f"{message()} (see 'allusion-es --help')", UsageError.exit_code)
+        where = getattr(getattr(error, "ctx", None), "command_path", "allusion-es")
+        told = message().replace("Value error, ", "")  # pydantic's word, not the user's
+        return _complain(f"{told} (see '{where} --help')", UsageError.exit_code)
     return 0
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 def _use_data_dir(folder: Path | None) -> Path | None:
     # Everything below reads the variable, so that one setting reaches all of it.
     if folder is not None:
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"{folder} is a file; give a folder", argument="--data-dir")
         os.environ[DATA_DIR_VARIABLE] = str(folder)
     return folder
 
@@ -61,8 +63,29 @@ class InputFormat(StrEnum):
 def _check_html(path: Path | None) -> Path | None:
     # A slip such as `--html sermo.txt` must not cost a text.
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"--html {path}: the name of a report must end in .html")
+        raise UsageError(f"{path}: the name of a report must end in .html", argument="--html")
     return path
+
+
+def takes_html(context: typer.Context, html: Path | None, *others: str) -> bool:
+    """Whether a report is written instead of printing; says so if options contradict each other.
+
+    Args:
+        context: The command's context.
+        html: The report's file, or None.
+        others: Options that say how to print. Those of a configuration file are but defaults.
+
+    Raises:
+        UsageError: One of these is given beside it.
+    """
+    for name in others if html is not None else ():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UsageError(
+                f"it writes a report instead of printing; leave out --{name}, or it",
+                argument="html",
+            )
+    return html is not None
 
 
 Html = Annotated[
@@ -214,6 +237,8 @@ def takes_server(command: Callable[..., None]) -> Callable[..., None]:
 
     def with_server(**values: Any) -> None:  # noqa: ANN401 - any option
         del values["data_dir"]  # its callback has made it known
+        # An empty URL is none: so `--es ""` searches here, whatever a configuration file says.
+        values["es"] = values["es"] or None
         server = ServerOptions(*(values.pop(name) for name in SERVER_OPTIONS))
         command(**values, server=server)
 

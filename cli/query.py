@@ -17,10 +17,10 @@ from allusion_es.cli.options import (
     TextColumn,
     column_names,
     open_candidate_index,
+    takes_html,
     takes_server,
 )
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
-from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import parse_settings
 from allusion_es.retrieval.defaults import DEFAULTS
 
@@ -99,6 +99,7 @@ class AnswerFormat(StrEnum):
 
 @takes_server
 def query(
+    context: typer.Context,
     text: Annotated[
         str,
         typer.Argument(
@@ -180,10 +181,7 @@ def query(
     from allusion_es.retrieval.pipeline import QueryOptions, Retriever
     from allusion_es.retrieval.unanswered import left_out
 
-    if html is not None and (format is not None or tag):
-        raise UsageError(
-            "--html writes a report instead of printing; leave out --format and --tag, or --html"
-        )
+    takes_html(context, html, "format", "tag")
     queries = read_queries(text, input_format, column_names(text=text_column, query_id=id_column))
     partial = partial_of(allow_partial, server)
     index = open_candidate_index(name, server, partial)

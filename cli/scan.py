@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from allusion_es.cli.options import Html, Name, ServerOptions, open_candidate_index, takes_server
+from allusion_es.cli.options import (
+    Html,
+    Name,
+    ServerOptions,
+    open_candidate_index,
+    takes_html,
+    takes_server,
+)
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.cli.progress import progress
 from allusion_es.cli.read import (
@@ -69,6 +76,7 @@ class TeiStyle(StrEnum):
 
 @takes_server
 def scan(
+    context: typer.Context,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -160,6 +168,8 @@ def scan(
         search_filter=search_filter_of(book, testament, work),
     )
     kind = next((each for each in SOURCE_KINDS if each == input_format), None)
+    if out is None and takes_html(context, html, "format"):
+        format = None
     output = _Output(format, tei, out, html, force=force)
     if allow_partial and resume:
         raise UsageError("--allow-partial keeps nothing to go on with; leave out --resume")
@@ -373,11 +383,6 @@ class _Output:
             if len(files) > 1 and self.format != "table":
                 raise UsageError(f"{len(files)} files in one {self.format} output: give --out DIR")
             return
-        if self.folder is None and self.chosen is not None:
-            raise UsageError(
-                "--html writes a report instead of printing; leave out --format, or give --out "
-                "DIR for files in that format too"
-            )
         if self.folder is not None and self.format == "table":
             raise UsageError("--out needs a --format for files: tsv, json, jsonld or tei")
         self._check_targets(files, resume=resume)

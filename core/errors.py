@@ -15,18 +15,29 @@ class AllusionError(Exception):
     Whatever the message quotes from files and servers, it stays one line, of at most
     `LONGEST_MESSAGE` characters, in which control characters are written as `\x1b` and so on.
 
+    Args:
+        reason: What is wrong, where, and what to do.
+        argument: The argument whose value is wrong, by its name in Python, if it is one's: the
+            message begins with it, on the command line with its option's name.
+
     Attributes:
         exit_code: The exit status of the command line, distinct in each subclass.
+        reason: As given.
+        argument: As given.
 
     Example:
         >>> InputError("links.tsv:3: column 'id' is empty; give each passage an id").exit_code
         4
+        >>> print(UsageError("must be at least 1, not 0", argument="top"))
+        top: must be at least 1, not 0
     """
 
     exit_code = 1
 
-    def __init__(self, message: str) -> None:
-        super().__init__(one_line(message))
+    def __init__(self, reason: str, *, argument: str = "") -> None:
+        super().__init__(one_line(f"{argument}: {reason}" if argument else reason))
+        self.reason = reason
+        self.argument = argument
 
 
 def one_line(text: str) -> str:

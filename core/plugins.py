@@ -13,6 +13,14 @@ Settings = Mapping[str, Mapping[str, str]]
 """For each plug-in the parameters that the user set, as text."""
 
 _TYPES = {int: "a whole number", float: "a number", str: "text", bool: "yes or no"}
+_CHOSEN_BY = {
+    "generators": "first_stage",
+    "rerankers": "rerank",
+    "lemmatisers": "lemmatiser",
+    "vectors": "vectors",
+}
+"""The arguments that choose a plug-in of each kind."""
+
 _TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -46,9 +54,9 @@ def parse_settings(texts: Sequence[str]) -> dict[str, dict[str, str]]:
         left, equals, value = text.partition("=")
         plugin, dot, name = left.strip().partition(".")
         if not (equals and dot and plugin and name):
-            raise UsageError(f"--set {text!r}: write it as plugin.parameter=value")
+            raise UsageError(f"{text!r}: write it as plugin.parameter=value", argument="set")
         if name in settings.setdefault(plugin, {}):
-            raise UsageError(f"--set {text!r}: {plugin}.{name} is set twice")
+            raise UsageError(f"{text!r}: {plugin}.{name} is set twice", argument="set")
         settings[plugin][name] = value.strip()
     return settings
 
@@ -92,11 +100,13 @@ def make_plugin(
     for key in values:
         if key not in known:
             there = ", ".join(known) or "none"
-            raise UsageError(f"{name} has no parameter {key!r}; there are: {there}")
+            raise UsageError(f"{name} has no parameter {key!r}; there are: {there}", argument="set")
     converted = {key: _convert(name, known[key], text) for key, text in values.items()}
     try:
         return plugin(*arguments, **converted)
-    except AllusionError:
+    except AllusionError as error:
+        if type(error) is UsageError and converted and not error.argument:
+            raise UsageError(error.reason, argument="set") from None
         raise
     except Exception as error:
         raise PluginError(
@@ -145,7 +155,8 @@ def _convert(plugin: str, parameter: Parameter, text: str) -> object:
         return parameter.type(text)
     except (KeyError, ValueError):
         raise UsageError(
-            f"{plugin}.{parameter.name} must be {_TYPES[parameter.type]}, not {text!r}"
+            f"{plugin}.{parameter.name} must be {_TYPES[parameter.type]}, not {text!r}",
+            argument="set",
         ) from None
 
 
@@ -176,7 +187,10 @@ def load_plugin(group: str, name: str) -> Any:  # noqa: ANN401 - the group decid
     known = plugins(group)
     if name not in known:
         kind = group.rpartition(".")[2]
-        raise PluginError(f"no {kind} plug-in {name!r}; there are: {', '.join(known) or 'none'}")
+        raise PluginError(
+            f"no {kind} plug-in {name!r}; there are: {', '.join(known) or 'none'}",
+            argument=_CHOSEN_BY.get(kind, ""),
+        )
     try:
         return known[name].load()
     except Exception as error:

@@ -178,11 +178,14 @@ def windowed(
         ['Ps.1.1-Ps.1.2']
     """
     if window is not None and window_words is not None:
-        raise UsageError("--window and --window-words exclude each other; give one")
+        raise UsageError("window and window words exclude each other; give one")
     size = window if window is not None else window_words
     if size is None:
         if step is not None:
-            raise UsageError("--step needs --window or --window-words")
+            raise UsageError("it needs a window or window words", argument="step")
         return passages
+    for argument, value in (("window", window), ("window_words", window_words), ("step", step)):
+        if value is not None and value < 1:
+            raise UsageError(f"must be at least 1, not {value}", argument=argument)
     make = passage_windows if window is not None else word_windows
     return make(passages, size, max(1, size // 2) if step is None else step)

@@ -95,6 +95,7 @@ def find_address(
     user: str | None = None,
     password: str | None = None,
     port: int = 9200,
+    argument: str = "es",
     environment: Mapping[str, str] = os.environ,
 ) -> Address:
     """The address that arguments and environment variables give; arguments come first.
@@ -108,6 +109,7 @@ def find_address(
         user: `ALLUSION_ES_USER`.
         password: `ALLUSION_ES_PASSWORD`, or the content of the file `ALLUSION_ES_PASSWORD_FILE`.
         port: Where servers of this kind listen.
+        argument: What users call the URL.
         environment: Where to look the variables up.
 
     Raises:
@@ -122,7 +124,7 @@ def find_address(
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise UsageError(f"no Elasticsearch server is named; give its URL or set {URL}")
-    cleaned = [_clean_url(part, port) for part in parts]
+    cleaned = [_clean_url(part, port, argument) for part in parts]
     given = Login(api_key or "", user or "", password or "")
     login = given or next((found for _, found in cleaned if found), given)
     return Address(
@@ -133,7 +135,7 @@ def find_address(
     )
 
 
-def _clean_url(text: str, default_port: int) -> tuple[str, Login]:
+def _clean_url(text: str, default_port: int, argument: str) -> tuple[str, Login]:
     """A URL with a port and without user and password, and the login that these make."""
     text = text if "://" in text else f"http://{text}"
     try:
@@ -144,7 +146,9 @@ def _clean_url(text: str, default_port: int) -> tuple[str, Login]:
     host = parts.hostname or ""
     if not port or not re.fullmatch(r"[\w.:-]+", host) or parts.query or parts.fragment:
         # The text itself may hold a password, so it is not repeated.
-        raise UsageError(f"the server's URL must look like http://localhost:{default_port}")
+        raise UsageError(
+            f"the server's URL must look like http://localhost:{default_port}", argument=argument
+        )
     host = f"[{host}]" if ":" in host else host
     login = Login("", unquote(parts.username or ""), unquote(parts.password or ""))
     return f"{parts.scheme}://{host}:{port}{parts.path.rstrip('/')}", login
@@ -182,7 +186,9 @@ def _secret(variable: str, environment: Mapping[str, str]) -> str:
 
 def _ca_certs(path: str) -> str:
     if path and not Path(path).is_file():
-        raise UsageError(f"{path}: there is no such certificate file ({CA_CERTS})")
+        raise UsageError(
+            f"{path}: there is no such certificate file ({CA_CERTS})", argument="ca_certs"
+        )
     if path:
         import ssl
 
@@ -191,7 +197,8 @@ def _ca_certs(path: str) -> str:
         except OSError as error:
             raise UsageError(
                 f"{path}: there is no certificate in it that can be read ({CA_CERTS}); give a file "
-                "in PEM form, which begins with -----BEGIN CERTIFICATE-----"
+                "in PEM form, which begins with -----BEGIN CERTIFICATE-----",
+                argument="ca_certs",
             ) from error
     return path
 
@@ -200,7 +207,8 @@ def _fingerprint(text: str) -> str:
     digits = text.replace(":", "").lower()
     if digits and not _FINGERPRINT.fullmatch(digits):
         raise UsageError(
-            f"a certificate's fingerprint ({FINGERPRINT}) is its SHA-256, 64 hexadecimal digits"
+            f"a certificate's fingerprint ({FINGERPRINT}) is its SHA-256, 64 hexadecimal digits",
+            argument="fingerprint",
         )
     return digits
 

@@ -183,11 +183,15 @@ _NEEDS_CUTOFF = frozenset({"success", "precision", "recall"})
 _NAME = re.compile(r"([a-z]+)@([1-9][0-9]{0,5})|(p)([1-9][0-9]{0,5})|([a-z]+)")
 
 
-def parse_measure(text: str) -> Measure:
+def parse_measure(text: str, argument: str = "measures") -> Measure:
     """The measure of a name such as `mrr`, `p10` or `recall@100`.
 
     `p10` and `p20` are the paper's P@10 and P@20: the share of queries with a relevant passage
     among the first 10 or 20, elsewhere called success@10. `precision@10` divides by 10.
+
+    Args:
+        text: The name.
+        argument: What it is the value of, for messages.
 
     Raises:
         UsageError: There is no such measure; the message lists all.
@@ -204,7 +208,7 @@ def parse_measure(text: str) -> Measure:
         if name in _FORMULAS and fits and (name != "p" or match[3]):
             return Measure(match[0], int(cutoff) if cutoff else None, _FORMULAS[name][0])
     known = "; ".join(form for _, form in _FORMULAS.values())
-    raise UsageError(f"there is no measure {text!r}; use {known}")
+    raise UsageError(f"there is no measure {text!r}; use {known}", argument=argument)
 
 
 def mean(values: Sequence[float]) -> float:

@@ -202,6 +202,8 @@ def evaluate(
     scoring = Scoring(
         tuple(parse_measure(name) for name in _some("measures", measures)), resamples, seed=seed
     )
+    if depth < 1:
+        raise UsageError(f"must be at least 1, not {depth}", argument="depth")
     fields = [field for name in _some("input", input) for field in FIELDS if field == name]
     if len(fields) != len(_some("input", input)):
         raise UsageError(f"input: use {' or '.join(FIELDS)}, not {input!r:.40}")

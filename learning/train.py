@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from allusion_es.core.arrays import ArrayFile, CheckedArrays, Singles, save_arrays
 from allusion_es.core.errors import IndexDamagedError, UsageError
-from allusion_es.core.plugins import check_range
 from allusion_es.core.progress import Progress, silent
 from allusion_es.core.records import Count
 from allusion_es.language.citations.vectors import CitationTable
@@ -95,10 +94,15 @@ class CitationTraining:
         Raises:
             UsageError: The message names the number and what is allowed.
         """
-        check_range("learn", "dimension", self.dimension, 8, 4096)
-        check_range("learn", "epochs", self.epochs, 1, 1000)
-        check_range("learn", "batch", self.batch, 2, 1 << 14)
-        check_range("learn", "seed", self.seed, 0)
+        for name, least, most in (
+            ("dimension", 8, 4096),
+            ("epochs", 1, 1000),
+            ("batch", 2, 1 << 14),
+            ("seed", 0, 1 << 63),
+        ):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UsageError(f"must be from {least} to {most}, not {value}", argument=name)
 
     def for_links(self, count: int) -> "CitationTraining":
         """The settings for a number of links: with few, smaller batches and more epochs."""

@@ -158,11 +158,12 @@ class Library:
             PluginError: There is no such lemmatiser.
             SettingsMismatchError: Citation vectors are asked for, and do not fit the analysis.
         """
-        if not (0 < options.k1 <= MAX_K1 and 0 <= options.b <= 1):
+        if not 0 < options.k1 <= MAX_K1:
             raise UsageError(
-                f"k1 must be above 0 and at most {MAX_K1}, b from 0 to 1, not {options.k1} "
-                f"and {options.b}"
+                f"must be above 0 and at most {MAX_K1}, not {options.k1}", argument="k1"
             )
+        if not 0 <= options.b <= 1:
+            raise UsageError(f"must be from 0 to 1, not {options.b}", argument="b")
         analyser = Analyser(options.lemmatiser, options.stop_words)
         vectors = self.vectors() if options.vectors else None
         name = vectors.name if vectors else ""

@@ -31,7 +31,8 @@ def check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"index name {name[:100]!r}: use up to 100 lower-case letters, digits, - and _, "
-            "and begin with a letter or digit"
+            "and begin with a letter or digit",
+            argument="name",
         )
     return name
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from allusion_es.core.errors import UsageError
+from allusion_es.core.errors import UsageError, VerseError
 from allusion_es.corpora.bible.books import find_book
 from allusion_es.retrieval.types import Field, SearchFilter
 
@@ -38,7 +38,9 @@ def field_choice(name: str) -> tuple[Field, ...]:
         ('token', 'lemma')
     """
     if name not in FIELD_CHOICES:
-        raise UsageError(f"there is no field {name!r}; use {', '.join(FIELD_CHOICES)}")
+        raise UsageError(
+            f"there is no field {name!r}; use {', '.join(FIELD_CHOICES)}", argument="field"
+        )
     return FIELD_CHOICES[name]
 
 
@@ -63,9 +65,15 @@ def search_filter_of(
     wanted = tuple(testaments or ())
     for testament in wanted:
         if testament not in ("ot", "nt"):
-            raise UsageError(f"there is no testament {testament!r}; use ot or nt")
+            raise UsageError(
+                f"there is no testament {testament!r}; use ot or nt", argument="testament"
+            )
+    try:
+        found = frozenset(find_book(book).osis for book in books or ())
+    except VerseError as error:
+        raise VerseError(error.reason, argument="book") from None
     return SearchFilter(
-        frozenset(find_book(book).osis for book in books or ()),
+        found,
         frozenset(wanted),
         frozenset(works or ()),
     )

@@ -155,16 +155,18 @@ class QueryOptions:
         """
         for name in ("candidates", "top"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise UsageError(f"must be at least 1, not {getattr(self, name)}", argument=name)
         if self.candidates > index.max_candidates:
             raise UsageError(
                 f"{self.candidates} candidates are more than the {index.max_candidates} that "
-                f"index {index.name!r} returns in one search; ask for fewer"
+                f"index {index.name!r} returns in one search; ask for fewer",
+                argument="candidates",
             )
         if unused := set(self.settings) - set(reranker_names(self.reranker or "")):
             raise UsageError(
                 f"parameters of {', '.join(sorted(unused))} are set, but the reranker is "
-                f"{self.reranker or 'none'}"
+                f"{self.reranker or 'none'}",
+                argument="set",
             )
 
 
@@ -385,6 +387,8 @@ class Retriever:
         index: CandidateIndex,
         options: QueryOptions = QueryOptions(),
     ) -> None:
+        # Before they are multiplied: a message must have the number that was given.
+        options.check(index)
         self._index = index
         self.options = options
         depth = options.top * _GROUPING_DEPTH if options.grouped else options.top

@@ -226,12 +226,14 @@ def _all_answered(rankings: Mapping[str, Ranking | Unanswered]) -> dict[str, Ran
 def _check_names(generators: Sequence[str], rerankers: Sequence[str], settings: Settings) -> None:
     if not generators:
         raise UsageError("no first stage is named; give at least one")
-    for what, names in (("first stage", generators), ("reranker", rerankers)):
+    for argument, names in (("first_stage", generators), ("rerank", rerankers)):
         if len(set(names)) < len(names):
-            raise UsageError(f"a {what} is named twice ({', '.join(names)}); name each once")
+            told = f"one is named twice ({', '.join(names)}); name each once"
+            raise UsageError(told, argument=argument)
     used = {part for name in rerankers for part in reranker_names(name)}
     if unused := sorted(set(settings) - used):
         raise UsageError(
             f"parameters of {', '.join(unused)} are set, but the rerankers are "
-            f"{', '.join(rerankers) or 'none'}"
+            f"{', '.join(rerankers) or 'none'}",
+            argument="set",
         )

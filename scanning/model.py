@@ -46,11 +46,13 @@ class ScanOptions:
     def __post_init__(self) -> None:
         """Check the numbers."""
         if self.threshold is not None and not 0 < self.threshold <= 1:
-            raise UsageError(f"a threshold of {self.threshold:g}: give a number from 0 to 1")
+            raise UsageError(
+                f"give a number from 0 to 1, not {self.threshold:g}", argument="threshold"
+            )
         if self.threshold is not None and self.precision is not None:
-            raise UsageError("--threshold and --precision say the same thing; give one of them")
+            raise UsageError("threshold and precision say the same thing; give one of them")
         if not 1 <= self.top <= MOST:
-            raise UsageError(f"{self.top} passages a finding: give a number from 1 to {MOST}")
+            raise UsageError(f"give a number from 1 to {MOST}, not {self.top}", argument="top")
 
 
 FORMAT = 1
@@ -134,7 +136,9 @@ class Calibration:
             UsageError: No threshold has it, or it is not between 0 and 1.
         """
         if not 0 < precision < 1:
-            raise UsageError(f"a precision of {precision:g}: give a number between 0 and 1")
+            raise UsageError(
+                f"give a number between 0 and 1, not {precision:g}", argument="precision"
+            )
         chosen = None
         for point in reversed(self.points):
             if point.precision < precision:
@@ -143,7 +147,8 @@ class Calibration:
         if chosen is None:
             best = max((point.precision for point in self.points), default=0.0)
             raise UsageError(
-                f"no threshold has a measured precision of {precision:g}; the best is {best:.2f}"
+                f"no threshold has a measured precision of {precision:g}; the best is {best:.2f}",
+                argument="precision",
             )
         return chosen
 

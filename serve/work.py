@@ -82,7 +82,7 @@ def query_work(request: QueryRequest) -> Work:
             QueryOptions.chosen(
                 first_stage=request.first_stage,
                 field=request.field,
-                candidates=min(request.candidates, index.max_candidates),
+                candidates=request.candidates,
                 rerank=request.rerank,
                 top=request.top,
                 settings=request.settings,

@@ -126,7 +126,7 @@ def some_links(count: int) -> list[GoldLink]:
 def test_work_is_even_and_complete(count: int, people: int, overlap: int, seed: int) -> None:
     all_links, names = some_links(count), [f"a{i}" for i in range(people)]
     if overlap > count:
-        with pytest.raises(UsageError, match=f"an overlap of {overlap} links .* from {count}"):
+        with pytest.raises(UsageError, match=f"overlap: {overlap} links .* from {count}"):
             split(all_links, names, overlap, seed)
         return
     shares = split(all_links, names, overlap, seed)
@@ -207,7 +207,9 @@ def test_export(store: Store) -> None:
     assert texts(store, "anna", "berta")["b-1"] == "sex septem"
     for link in done.links:
         assert (link.query.anchor, link.relevant) == ("sex", ("Ps.33.9",))
-    with pytest.raises(UsageError, match="'dora' has annotated nothing; there are: anna, berta"):
+    with pytest.raises(
+        UsageError, match=r"annotator: 'dora' has annotated nothing in .*; there are: anna, berta"
+    ):
         export_links(store, ["dora"])
 
 

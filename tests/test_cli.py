@@ -3,13 +3,19 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from processes import Run, StartProcess, program
 
+from allusion_es.cli.help import EXAMPLES, GroupedCommand
+from allusion_es.cli.main import app
 from allusion_es.local.index import LocalIndex
 
 TASTE = "gustate et videte quoniam suavis est Dominus"
@@ -182,8 +188,8 @@ def test_two_runs_give_the_same_bytes(run: Run) -> None:
         (["query", "x", "--first-stage", "magic"], "", 11, "no generators plug-in 'magic'"),
         (["query", "x", "--book", "Magica"], "", 5, "'Magica' is not a book"),
         (["query", "x", "--testament", "old"], "", 2, "no testament 'old'; use ot or nt"),
-        (["query", "x", "--top", "0"], "", 2, "top must be at least 1"),
-        (["query", "x", "--candidates", "-3"], "", 2, "candidates must be at least 1"),
+        (["query", "x", "--top", "0"], "", 2, "error: --top: must be at least 1, not 0"),
+        (["query", "x", "--candidates", "-3"], "", 2, "error: --candidates: must be at least 1"),
         (["query", "x", "--candidates", "many"], "", 2, "--candidates"),
         (["query", "x", "--name", "No Name"], "", 2, "index name 'No Name'"),
         (["query", "x", "--name", "../../etc"], "", 2, "index name '../../etc'"),
@@ -191,8 +197,8 @@ def test_two_runs_give_the_same_bytes(run: Run) -> None:
         (["query", "x", "--nonsense"], "", 2, "--nonsense"),
         (["query", "x", "--es", "http://127.0.0.1:9"], "", 3, "docker compose up --wait"),
         (["index", "/no/such/file.tsv"], "", 4, "/no/such/file.tsv"),
-        (["index", "--b", "2"], "", 2, "b from 0 to 1"),
-        (["index", "--step", "2"], "", 2, "--step needs"),
+        (["index", "--b", "2"], "", 2, "error: --b: must be from 0 to 1"),
+        (["index", "--step", "2"], "", 2, "error: --step: it needs"),
         (["index", "--lemmatiser", "x"], "", 11, "no lemmatisers plug-in 'x'"),
     ],
 )
@@ -363,19 +369,75 @@ HEADINGS = ["Arguments", "What to search", "How to rank", "Input", "Output", "Op
 
 
 @pytest.mark.process
-def test_the_help_of_query_fits_a_screen_and_ends_with_the_server() -> None:
-    environment = {**os.environ, "COLUMNS": "100"}
-    done = subprocess.run(
-        [program(), "query", "--help"], capture_output=True, text=True, env=environment
-    )
-    lines = done.stdout.splitlines()
+def help_of(*words: str) -> str:
+    """What a command's help says on a terminal of 80 columns."""
+    environment = {**os.environ, "COLUMNS": "80"}
+    done = subprocess.run([program(), *words], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def options_in(text: str) -> set[str]:
+    return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
+
+
+def test_the_help_of_query_fits_a_screen_and_ends_with_examples() -> None:
+    short = help_of("query", "--help")
+    lines = short.splitlines()
     assert len(lines) <= 60
     headings = [line.rstrip(":") for line in lines if line.endswith(":") and line[0] != " "]
-    assert headings == [*HEADINGS, "Elasticsearch"]
-    of_server = done.stdout.partition("\nElasticsearch:\n")[2]
-    named = re.findall(r"^  (?:-\w, )?(--[\w-]+)", of_server, re.MULTILINE)
-    assert {"--es", "--ca-certs", "--password", "--timeout", "--allow-partial"} <= set(named)
-    assert "--data-dir" not in named
+    assert headings == [*HEADINGS, "Elasticsearch", "Examples"]
+    whole = help_of("query", "--help-all")
+    of_server = whole.partition("\nElasticsearch:\n")[2]
+    wanted = {"--es", "--ca-certs", "--password", "--timeout", "--allow-partial"}
+    assert wanted <= options_in(of_server)
+    assert "--data-dir" not in options_in(of_server)
+    assert options_in(short) - {"--help-all"} < options_in(whole)
+    assert "--es" in options_in(short)
+    assert not (wanted - {"--es"}) & options_in(short)
+
+
+def every_command() -> Iterator[tuple[str, Any]]:
+    """Each command's words, and what Typer made of it."""
+
+    def below(group: Any, words: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                yield from below(command, f"{words}{name} ")
+            else:
+                yield f"{words}{name}", command
+
+    return below(typer.main.get_command(app), "")
+
+
+COMMANDS = dict(every_command())
+
+
+def test_all_commands_have_grouped_help() -> None:
+    assert all(isinstance(command, GroupedCommand) for command in COMMANDS.values())
+    assert EXAMPLES.keys() <= COMMANDS.keys()
+    text = help_of("gold", "check", "--help")
+    assert "\nWhat to search:\n" in text
+    assert text.endswith("Examples:\n  allusion-es gold check links.tsv\n")
+    assert "\nKibana:\n  --kibana URL" in help_of("kibana", "install", "--help")
+
+
+@pytest.mark.parametrize("words", EXAMPLES)
+def test_examples_of_the_help_can_be_typed(words: str) -> None:
+    for line in EXAMPLES[words]:
+        start, *arguments = shlex.split(line)
+        assert start == "allusion-es"
+        given = arguments[len(words.split()) :]
+        if words == "annotate page":  # which may be left out
+            given = arguments[1:]
+        COMMANDS[words].make_context(words, list(given))
+
+
+def test_what_is_all_is_not_taken_out_of_words(run: Run) -> None:
+    done = run("query", "--top", "x", "--", "--help-all")
+    assert done.returncode == 2
+    assert "Invalid value for '--top'" in done.stderr
+    assert "(see 'allusion-es query --help')" in done.stderr
 
 
 @pytest.mark.process

@@ -115,8 +115,8 @@ def test_the_vulgate_is_the_default(tmp_path: Path, invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (("--epochs", "0"), UsageError, "epochs must be at least 1"),
-        (("--dimension", "0"), UsageError, "dimension must be from 1 to 10000"),
+        (("--epochs", "0"), UsageError, "--epochs: must be at least 1"),
+        (("--dimension", "0"), UsageError, "--dimension: must be from 1 to 10000"),
         (("--min-count", "99"), InputError, "no word occurs 99 times in the texts"),
     ],
 )

@@ -150,6 +150,36 @@ def test_a_passage_of_a_server_is_looked_up_as_one_here(elasticsearch_url_any: s
                 index[name]
 
 
+def test_too_many_candidates_are_refused_whichever_way_one_asks(
+    run: Run, elasticsearch_url_any: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "few.tsv"
+    table.write_text("id\ttext\nPs.22.1\tDominus regit me\nPs.22.2\tin loco pascuae\n")
+    there = ("--es", elasticsearch_url_any, "--name", "few")
+    assert run("index", str(table), *there, "--no-vectors", "--no-learned-links").returncode == 0
+    with Server.connect(elasticsearch_url_any) as server:
+        server.request("PUT", "/allusion-few/_settings", {"index.max_result_window": 100})
+        index = open_es_index(server, "few")
+        said = "101 candidates are more than the 100 that index 'few' returns in one search"
+        choices = {"first_stage": "bm25", "candidates": 101}
+        with pytest.raises(ae.UsageError, match=f"^candidates: {said}; ask for fewer$"):
+            ae.find("dominus", index=ae.Index(index), first_stage="bm25", candidates=101)
+        done = run("query", "dominus", "--first-stage", "bm25", "--candidates", "101", *there)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"error: --candidates: {said}" in done.stderr
+        monkeypatch.setenv("ALLUSION_ES_URL", elasticsearch_url_any)
+        source = _IndexSource(ServerOptions(elasticsearch_url_any))
+        page = Serving(application(source, "few", tmp_path, TOKEN))
+        page.start()
+        try:
+            refused = page.post("api/query", {"text": "dominus", **choices})
+            allowed = page.post("api/query", {"text": "dominus", **choices, "candidates": 100})
+        finally:
+            page.end()
+        assert f"candidates: {said}" in json.dumps(refused.lines)
+        assert [hit["id"] for hit in allowed.lines[0]["hits"]] == ["Ps.22.1"]
+
+
 def test_the_door_opens_at_once() -> None:
     code = "import sys, allusion_es; print(sorted({'numpy', 'msgspec', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

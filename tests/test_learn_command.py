@@ -100,7 +100,7 @@ def test_learn_install_tell_and_take_back(run: Run, folder: Path) -> None:
     [
         ([], 2, "give files of gold links, or --undo, or --info"),
         (["links.jsonl", "--undo"], 2, "one of the three"),
-        (["links.jsonl", "--folds", "1"], 2, "--folds 1: give 2 or more"),
+        (["links.jsonl", "--folds", "1"], 2, "--folds: give 2 or more"),
         (["few.jsonl"], 4, "3 different links are too few to learn from"),
         (["same.jsonl"], 4, "1 different links are too few to learn from"),
         (["unknown.jsonl"], 4, "0 different links are too few to learn from"),

@@ -61,7 +61,7 @@ def test_a_little_file_by_hand(tmp_path: Path) -> None:
     assert openbible_links(path, index, votes=19)[1].relevant == ("Ps.15.10", "Zech.2.10")
     with pytest.raises(UsageError, match="no cross-reference has 21 votes"):
         openbible_links(path, index, votes=21)
-    with pytest.raises(UsageError, match="votes must be at least 1"):
+    with pytest.raises(UsageError, match="votes: must be at least 1"):
         openbible_links(path, index, votes=0)
     with pytest.raises(VerseError, match=r"no passage '(Mark.9.1|Acts.2.27)'"):
         openbible_links(path, index_texts({"Ps.15.10": "quoniam"}))

@@ -112,9 +112,11 @@ def test_queries_of_an_iterator_and_of_a_list_get_the_same_answers(index: LocalI
 
 
 def test_numbers_out_of_range_are_refused(index: LocalIndex) -> None:
-    with pytest.raises(UsageError, match="top must be at least 1, not 0"):
+    with pytest.raises(UsageError, match=r"^top: must be at least 1, not 0"):
         Retriever(index, QueryOptions(top=0))
-    with pytest.raises(UsageError, match="candidates must be at least 1, not -1"):
+    with pytest.raises(UsageError, match=r"^top: must be at least 1, not -3"):
+        Retriever(index, QueryOptions(top=-3))
+    with pytest.raises(UsageError, match=r"^candidates: must be at least 1, not -1"):
         Retriever(index, QueryOptions(candidates=-1))
 
 

@@ -190,7 +190,7 @@ def test_a_process_that_dies_is_told(path: Path, tmp_path: Path) -> None:
 def test_wrong_numbers(task: Task) -> None:
     with pytest.raises(UsageError, match="workers must be at least 1"):
         list(compute_runs(task, wanted(), workers=0))
-    with pytest.raises(UsageError, match="candidates must be at least 1"):
+    with pytest.raises(UsageError, match="candidates: must be at least 1"):
         list(compute_runs(task, wanted([replace(METHODS[2], candidates=0)])))
     assert list(compute_runs(task, [])) == []
 

@@ -62,9 +62,9 @@ def test_a_threshold_keeps_its_precision_above_it(precision: float, threshold: f
     ("precision", "said"),
     [
         (0.95, "no threshold has a measured precision of 0.95; the best is 0.90"),
-        (0.0, "a precision of 0: give a number between 0 and 1"),
-        (1.0, "a precision of 1: give"),
-        (float("nan"), "a precision of nan: give"),
+        (0.0, "precision: give a number between 0 and 1, not 0"),
+        (1.0, "not 1$"),
+        (float("nan"), "not nan$"),
     ],
 )
 def test_a_precision_that_cannot_be_had(precision: float, said: str) -> None:
@@ -110,13 +110,13 @@ def test_its_hash_is_that_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"threshold": 0.0}, "a threshold of 0: give a number from 0 to 1"),
-        ({"threshold": 1.5}, "a threshold of 1.5"),
-        ({"threshold": float("nan")}, "a threshold of nan"),
-        ({"threshold": float("inf")}, "a threshold of inf"),
+        ({"threshold": 0.0}, "threshold: give a number from 0 to 1, not 0"),
+        ({"threshold": 1.5}, "threshold: .* not 1.5"),
+        ({"threshold": float("nan")}, "threshold: .* not nan"),
+        ({"threshold": float("inf")}, "threshold: .* not inf"),
         ({"threshold": 0.5, "precision": 0.8}, "say the same thing"),
-        ({"top": 0}, "0 passages a finding: give a number from 1 to 6"),
-        ({"top": MOST + 1}, "7 passages a finding"),
+        ({"top": 0}, "top: give a number from 1 to 6, not 0"),
+        ({"top": MOST + 1}, "top: .* not 7"),
     ],
 )
 def test_wrong_options(values: dict[str, float], said: str) -> None:

@@ -149,8 +149,8 @@ def test_a_run_has_final_ranks_only(index: LocalIndex) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"rerankers": ("bow", "bow")}, UsageError, "reranker is named twice"),
-        ({"generators": ("bm25", "bm25")}, UsageError, "first stage is named twice"),
+        ({"rerankers": ("bow", "bow")}, UsageError, "rerank: one is named twice"),
+        ({"generators": ("bm25", "bm25")}, UsageError, "first_stage: one is named twice"),
         ({"generators": ()}, UsageError, "no first stage"),
         ({"rerankers": ("nix",)}, PluginError, "'nix'"),
         ({"candidates": 0}, UsageError, "at least 1"),

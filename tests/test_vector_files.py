@@ -515,11 +515,11 @@ def test_training_needs_frequent_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dimension": 0}, "dimension must be from 1 to 10000"),
-        ({"window": 0}, "window must be at least 1"),
-        ({"epochs": -1}, "epochs must be at least 1"),
-        ({"min_count": 0}, "min-count must be at least 1"),
-        ({"seed": -1}, "seed must be from 0 to 4294967295"),
+        ({"dimension": 0}, "dimension: must be from 1 to 10000"),
+        ({"window": 0}, "window: must be at least 1"),
+        ({"epochs": -1}, "epochs: must be at least 1"),
+        ({"min_count": 0}, "min_count: must be at least 1"),
+        ({"seed": -1}, "seed: must be from 0 to 4294967295"),
     ],
 )
 def test_options_of_training_are_checked(options: dict[str, Any], message: str) -> None:

@@ -81,7 +81,9 @@ def listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise UsageError(f"--host {host}: no such address ({error.strerror or error})") from error
+        raise UsageError(
+            f"no such address as {host} ({error.strerror or error})", argument="host"
+        ) from error
     listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere it would let two servers share a port

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from allusion_es.cli.gold import VerseNumbering
-from allusion_es.cli.options import SERVER_OPTIONS, Html, Name, ServerOptions, takes_server
+from allusion_es.cli.options import (
+    SERVER_OPTIONS,
+    Html,
+    Name,
+    ServerOptions,
+    takes_html,
+    takes_server,
+)
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import parse_settings
 from allusion_es.retrieval.defaults import DEFAULTS, PAPER
@@ -88,7 +95,7 @@ def evaluate(
             help=f"How many candidates to rescore. {_default('candidates')}", show_default=False
         ),
     ] = None,
-    depth: Annotated[int, typer.Option(help="How much of each ranking to keep.")] = 1000,
+    depth: Annotated[int, typer.Option(min=1, help="How much of each ranking to keep.")] = 1000,
     measures: Annotated[
         str,
         typer.Option(
@@ -189,12 +196,10 @@ def evaluate(
     from allusion_es.cli.evaluate.manifest import evaluate_gold
     from allusion_es.cli.evaluate.run import EvaluateOptions
 
+    _check_fitting(target, word2vec=word2vec, figure=figure)
     if target is None and manifest is not None:
         return _repeat(context, manifest, server, workers)
-    if html is not None and format is not None:
-        raise UsageError(
-            "--html writes a report instead of printing; leave out --format, or --html"
-        )
+    takes_html(context, html, "format")
     experiment, links = _gold(target, gold)
     defaults = PAPER if experiment else DEFAULTS
     choices = EvaluateOptions(
@@ -232,6 +237,17 @@ def evaluate(
         html=html,
     )
     evaluate_gold(choices, manifest, force=force)
+
+
+_ONLY_FOR = {"word2vec": "table3", "figure": "fig2"}
+"""Options that only one experiment has a use for."""
+
+
+def _check_fitting(target: str | None, **options: Path | None) -> None:
+    """Refuse an option that would do nothing."""
+    for name, value in options.items():
+        if value is not None and target != _ONLY_FOR[name]:
+            raise UsageError(f"it is for 'evaluate {_ONLY_FOR[name]}' alone", argument=name)
 
 
 def _repeat(

@@ -119,7 +119,7 @@ class Evaluation:
         # Names and measures first: a slip must not cost an hour's work.
         check_names(choices.errors, choices.figure)
         self._measures = tuple(parse_measure(name) for name in choices.measures)
-        self._compared = parse_measure(choices.compare) if choices.compare else None
+        self._compared = parse_measure(choices.compare, "compare") if choices.compare else None
         self._fields = tuple(_field(name) for name in choices.inputs)
         self._search_filter = search_filter_of(choices.books, choices.testaments, choices.works)
         self.index = open_candidate_index(choices.index, choices.server)
@@ -398,7 +398,9 @@ def _field(name: str) -> Field:
     for field in FIELDS:
         if name == field:
             return field
-    raise UsageError(f"--input {name!r}: use token, lemma, or both with a comma between them")
+    raise UsageError(
+        f"use token, lemma, or both with a comma between them, not {name!r}", argument="input"
+    )
 
 
 def _paper_overlap(group: str) -> dict[str, Any]:

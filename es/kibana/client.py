@@ -138,9 +138,11 @@ class Kibana:
         known = (address.API_KEY, address.USER, address.PASSWORD)
         url = url or environment.get(URL, "")
         if not url.strip() or "," in url:
-            raise UsageError(f"give one URL of Kibana (--kibana or {URL})")
+            raise UsageError(f"give one URL of Kibana (or {URL})", argument="kibana")
         if not _SPACE.fullmatch(space or "default"):
-            raise UsageError(f"--space {space[:60]!r}: give the space's identifier, as in its URL")
+            raise UsageError(
+                f"give the space's identifier, as in its URL, not {space[:60]!r}", argument="space"
+            )
         self._address = address.find_address(
             url,
             ca_certs=ca_certs or environment.get(CA_CERTS),
@@ -149,6 +151,7 @@ class Kibana:
             user=user,
             password=password,
             port=PORT,
+            argument="kibana",
             # Elasticsearch has certificates of its own.
             environment={name: environment[name] for name in known if name in environment},
         )

@@ -137,7 +137,8 @@ def check_run_id(run_id: str) -> str:
     """
     if not run_id.strip() or len(run_id) > MAX_RUN_ID or not run_id.isprintable():
         raise UsageError(
-            f"run id {run_id[:60]!r}: use 1 to {MAX_RUN_ID} printable characters, not only blanks"
+            f"run id {run_id[:60]!r}: use 1 to {MAX_RUN_ID} printable characters, not only blanks",
+            argument="run_id",
         )
     return run_id
 

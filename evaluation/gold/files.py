@@ -121,7 +121,9 @@ def read_gold(
         told = f"no kind of gold file is {kind!r}" if kind else f"{path}: its name does not say"
         raise UsageError(f"{told}; say that it is one of {', '.join(GOLD_KINDS)}")
     if topics is not None and chosen != "trec":
-        raise UsageError(f"topics go with TREC qrels, but {path} is read as {chosen}")
+        raise UsageError(
+            f"topics go with TREC qrels, but {path} is read as {chosen}", argument="topics"
+        )
     if chosen == "trec":
         links = list(_read_trec(path, topics or path.with_suffix(".topics")))
     else:

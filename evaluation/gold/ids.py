@@ -148,11 +148,12 @@ def chosen_links(
         >>> chosen_links(links, ["Ps.50.3"], types=["allusion"])
         Traceback (most recent call last):
             ...
-        allusion_es.core.errors.UsageError: gold links: no link has type allusion
+        allusion_es.core.errors.UsageError: type: no link of gold links has type allusion
     """
     wanted = [link for link in links if not types or link.type in types]
     if types and not wanted:
-        raise UsageError(f"{source}: no link has type {', '.join(sorted(types))}")
+        told = f"no link of {source} has type {', '.join(sorted(types))}"
+        raise UsageError(told, argument="type")
     if not skip_unknown:
         return resolve(wanted, ids, numbering, source=source), 0
     known, unknown = resolve_known(wanted, ids, numbering, source=source)

@@ -73,12 +73,12 @@ def openbible_links(path: Path, index: CandidateIndex, votes: int = 20) -> list[
         VerseError: The index lacks one of the verses.
     """
     if votes < 1:
-        raise UsageError(f"votes must be at least 1, not {votes}")
+        raise UsageError(f"must be at least 1, not {votes}", argument="votes")
     targets: dict[str, set[str]] = {}
     for verse, passages in _cross_references(path, votes):
         targets.setdefault(verse, set()).update(passages)
     if not targets:
-        raise UsageError(f"no cross-reference has {votes} votes; ask for fewer")
+        raise UsageError(f"no cross-reference has {votes} votes; ask for fewer", argument="votes")
     verses = canonical(targets)
     source = (
         f"OpenBible.info cross-references with {votes} votes or more, from "

@@ -227,7 +227,7 @@ def load_vectors(
     Example:
         >>> load_vectors("nihil")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        allusion_es.core.errors.InputError: there are no word vectors 'nihil'; give a file...
+        allusion_es.core.errors.InputError: vectors: there are no word vectors 'nihil'...
     """
     openers = named or {}
     name = str(name_or_path)
@@ -243,7 +243,8 @@ def load_vectors(
     except (OSError, ValueError):
         names = " or ".join(sorted({*openers, *plugged}))
         raise InputError(
-            f"there are no word vectors {name!r}; give a file" + (f" or {names}" if names else "")
+            f"there are no word vectors {name!r}; give a file" + (f" or {names}" if names else ""),
+            argument="vectors",
         ) from None
     return _read(path.resolve(), state.st_mtime_ns, state.st_size)
 

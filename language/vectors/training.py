@@ -50,12 +50,12 @@ class WordVectorTraining:
     def __post_init__(self) -> None:
         """Check the ranges of the numbers."""
         if not 1 <= self.dimension <= _GREATEST_DIMENSION:
-            raise UsageError(f"dimension must be from 1 to {_GREATEST_DIMENSION}")
+            raise UsageError(f"must be from 1 to {_GREATEST_DIMENSION}", argument="dimension")
         for name in ("window", "epochs", "min_count"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name.replace('_', '-')} must be at least 1")
+                raise UsageError("must be at least 1", argument=name)
         if not 0 <= self.seed < 1 << 32:
-            raise UsageError("seed must be from 0 to 4294967295")
+            raise UsageError("must be from 0 to 4294967295", argument="seed")
 
 
 def train_vectors(

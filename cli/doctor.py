@@ -62,13 +62,10 @@ def _versions() -> Iterator[Row]:
 
 def _configuration() -> Row:
     """The configuration file of the working folder; it was checked before any command began."""
-    from allusion_es.cli.config import FILE, PROJECT_FILE, TABLE, read_config
+    from allusion_es.cli.config import FILE, read_config
 
     config = read_config()
-    if config is None:
-        detail = f"none here: neither {FILE} nor [tool.{TABLE}] in {PROJECT_FILE}"
-    else:
-        detail = str(config.path.resolve())
+    detail = str(config.path.resolve()) if config else f"no {FILE} here"
     return {"what": "configuration", "state": "ok", "detail": detail}
 
 

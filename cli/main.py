@@ -40,7 +40,6 @@ from allusion_es.core.processes import use_one_thread
 app = typer.Typer(
     name="allusion-es",
     help="Find the Bible verses that a Latin text alludes to, and say why.",
-    add_completion=False,
     rich_markup_mode=None,
     # Locals could hold a password.
     pretty_exceptions_enable=False,
@@ -66,6 +65,8 @@ _command("compose-env")(compose_env.compose_env)
 _command("learn")(learn.learn)
 
 _INTERRUPTED = 130
+_COMPLETION = "_ALLUSION_ES_COMPLETE"
+"""The variable by which a shell asks for completion, as click and typer name it."""
 _SECRET = re.compile(r"--(password|api-key)\b|(--es=)?https?://[^/@\s]*:[^/@\s]+@")
 _STOPS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 _SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
@@ -175,6 +176,9 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """The console script."""
+    if _COMPLETION in os.environ:
+        # The shell asks what may come next; typer answers and ends the process.
+        typer.main.get_command(app).main(prog_name="allusion-es")
     use_one_thread()
     for number in _STOPS:
         if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has it ignored

@@ -84,7 +84,7 @@ def test_without_a_file(run: Run, folder: Path) -> None:
     assert read_config() is None
     rows = json.loads(run("doctor", "--format", "json").stdout)
     (told,) = (row for row in rows if row["what"] == "configuration")
-    assert told["detail"].startswith("none here")
+    assert told["detail"] == "no allusion-es.toml here"
     (folder / "pyproject.toml").write_text("[tool]\nallusion-es = 1\n")
     with pytest.raises(InputError, match=r"'tool.allusion-es' is no table"):
         read_config()

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allusion_es.core.arrays import Floats, Singles
+from allusion_es.core.caches import IdentityCache
 from allusion_es.rerankers._shared.soft_cosines import (
     SoftCosineReranker,
     WordFeatures,
 )
-from allusion_es.rerankers._shared.word_pairs import WeightedWords
+from allusion_es.retrieval.coded_texts import WordCounts
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import Field
 
@@ -55,6 +56,8 @@ class SoftCosineWordNet(SoftCosineReranker):
         super().__init__(power)
         self._graded = graded
         self._wordnet = wordnet
+        # One list for the same array, so that WordNet knows it again.
+        self._words: IdentityCache[list[str]] = IdentityCache()
 
     def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
         """The words themselves."""
@@ -62,29 +65,28 @@ class SoftCosineWordNet(SoftCosineReranker):
 
     def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:
         """Similarity or relatedness in WordNet, shape (len(left), len(right))."""
-        return self._comparison()(left.tolist(), right.tolist())
+        asked: list[str] = left.tolist()
+        return self._comparison()(
+            asked, asked if right is left else self._words.get(right.tolist, right)
+        )
 
-    def squares(self, weighted: WeightedWords, features: WordFeatures) -> Floats:
-        """`sum_ij S_ij p_i p_j` of each candidate, shape (size,).
+    def squares(self, entries: WordCounts, weights: Floats, features: WordFeatures) -> Floats:
+        """`sum_ij S_ij p_i p_j` of each text, shape (entries.size,).
 
         Computed for blocks of words, not text by text: WordNet compares lists of words, and the
         similarities are sparse.
         """
         from scipy.sparse import csr_array
 
-        entries = weighted.entries
-        squares = entries.sums(weighted.weights**2)
-        starts = np.searchsorted(entries.texts, np.arange(entries.size + 1))
-        weights = csr_array(
-            (weighted.weights, entries.codes, starts), shape=(entries.size, len(features))
-        )
-        by_word = weights.tocsc()
+        squares = entries.sums(weights**2)
+        by_text = entries.matrix(weights, len(features))
+        by_word = by_text.tocsc()
         for first in range(0, len(features), _BLOCK):
             block = np.arange(first, min(first + _BLOCK, len(features)))
             similarity = self.similarity(features, features[block])
             similarity[block, block - first] = 0.0
             pulled = csr_array(similarity)
-            squares += (weights @ pulled).multiply(by_word[:, block]).sum(axis=1)
+            squares += (by_text @ pulled).multiply(by_word[:, block]).sum(axis=1)
         return squares
 
     def notes(self, collection: Collection) -> Sequence[str]:

@@ -45,9 +45,7 @@ class TrialCollection(Collection):
         """An empty memory each time, since the same ids are other texts in the next trial."""
         return {}
 
-    def kept(
-        self, compute: Callable[[], NDArray[np.float32]], *objects: object
-    ) -> NDArray[np.float32]:
+    def kept(self, compute: Callable[[], NDArray[N]], *objects: object) -> NDArray[N]:
         """The array, computed each time."""
         return compute()
 

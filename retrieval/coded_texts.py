@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,36 @@ class CodedTexts:
     @cached_property
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The entries of `counts` by word, and where those of each begin, shape (words + 1,)."""
-        codes = self.counts.codes
-        starts = np.cumsum(np.bincount(codes, minlength=len(self.words)))
-        return np.argsort(codes, kind="stable"), np.concatenate(([0], starts))
+        return _by_code(self.counts.codes, len(self.words))
+
+    def entries_of(
+        self, searched: Sequence[str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The entries of `counts` for the distinct words `searched`, ascending.
+
+        Returns:
+            For each entry the number of its word in `searched`, and its place in `counts`.
+
+        Example:
+            >>> code_texts([("deus", "dixit"), ("dixit", "deus", "deus")]).entries_of(["dixit"])
+            (array([0, 0]), array([1, 3]))
+        """
+        return _places_of(*self.find(searched), *self.entries)
+
+    def occurrences_of(
+        self, searched: Sequence[str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The occurrences of the distinct words `searched`, ascending.
+
+        Returns:
+            For each occurrence the number of its word in `searched`, and its place in `codes`.
+        """
+        return _places_of(*self.find(searched), *self._occurrences)
+
+    @cached_property
+    def _occurrences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The places in `codes` by word, and where those of each begin, shape (words + 1,)."""
+        return _by_code(self.codes, len(self.words))
 
     @cached_property
     def counts(self) -> "WordCounts":
@@ -62,7 +93,27 @@ class CodedTexts:
         return WordCounts(keys // size, keys % size, counts.astype(np.float64), len(self))
 
 
-@dataclass(frozen=True, slots=True)
+def _by_code(
+    codes: NDArray[np.int64], words: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    starts = np.cumsum(np.bincount(codes, minlength=words))
+    return np.argsort(codes, kind="stable"), np.concatenate(([0], starts))
+
+
+def _places_of(
+    numbers: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    order: NDArray[np.int64],
+    starts: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places that `order` has for some codes, ascending, each with its code's number."""
+    parts = [order[starts[code] : starts[code + 1]] for code in codes.tolist()]
+    places = np.concatenate([np.zeros(0, np.int64), *parts])
+    ascending = np.argsort(places)
+    return np.repeat(numbers, [len(part) for part in parts])[ascending], places[ascending]
+
+
+@dataclass(frozen=True)
 class WordCounts:
     """Counts of words in n texts: one entry a text and distinct word, ordered by text.
 
@@ -82,6 +133,18 @@ class WordCounts:
         """Sum of `values` (one an entry) for each text, shape (size,)."""
         sums = np.bincount(self.texts, weights=values, minlength=self.size)
         return sums.astype(np.float64, copy=False)
+
+    def matrix(self, values: NDArray[np.float64], words: int) -> "csr_array":
+        """`values` (one an entry) as a sparse matrix, shape (size, words)."""
+        # Imported here, since it takes longer than to compare a few words.
+        from scipy.sparse import csr_array
+
+        return csr_array((values, self.codes, self._starts), shape=(self.size, words))
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """Where the entries of each text begin, and where the last one's end, shape (size + 1,)."""
+        return np.searchsorted(self.texts, np.arange(self.size + 1))
 
 
 def code_texts(texts: Sequence[Sequence[str]]) -> CodedTexts:

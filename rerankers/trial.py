@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from allusion_es.language.latin.analysis import Analysis
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
-from allusion_es.retrieval.reranking import Candidates, Collection, Reranker
+from allusion_es.retrieval.reranking import Candidates, Collection, N, Reranker
 from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, TermStatistics
 
 

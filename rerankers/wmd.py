@@ -123,21 +123,32 @@ class WordMoversDistance:
         bounds = problems.back()
         distances = np.full(len(bounds), np.inf)
         nearest = [-np.inf] * max(wanted, 1)  # a heap of negative distances: the farthest first
-        # Likely ones first: their distances rule out most of the others by the cheapest bound.
-        likely = np.zeros(len(bounds), dtype=bool)
-        first = min(max(2 * wanted, _FIRST), len(bounds))
-        likely[np.argpartition(bounds + problems.moved_evenly(), first - 1)[:first]] = True
-        for texts in (np.flatnonzero(likely), np.flatnonzero(~likely)):
-            for tighter in (problems.forth, problems.priced):
-                texts = texts[bounds[texts] <= _SLACK - nearest[0]]
+
+        def still_open(texts: Integers) -> Integers:
+            return texts[bounds[texts] <= _SLACK - nearest[0]]
+
+        def solve(texts: Integers) -> None:
+            texts = still_open(texts)
+            if wanted < len(bounds):
                 # Not a number where prices cannot be found: then the other bound stands.
-                bounds[texts] = np.fmax(bounds[texts], tighter(texts))
+                bounds[texts] = np.fmax(bounds[texts], problems.priced(texts))
             for place in texts[np.argsort(bounds[texts], kind="stable")].tolist():
                 if bounds[place] > _SLACK - nearest[0]:
                     break
                 distances[place] = distance = self._solved(problems, place)[0]
                 if -distance > nearest[0]:
                     heapq.heapreplace(nearest, -distance)
+
+        # Likely texts first: their distances rule out most of the others by the cheapest bound.
+        first = min(max(2 * wanted, _FIRST), len(bounds))
+        likely = np.zeros(len(bounds), dtype=bool)
+        likely[np.argpartition(bounds + problems.moved_evenly(), first - 1)[:first]] = True
+        solve(np.flatnonzero(likely))
+        others = still_open(np.flatnonzero(~likely))
+        bounds[others] = np.maximum(bounds[others], problems.forth(others))
+        others = others[np.argsort(bounds[others], kind="stable")]
+        solve(others[:first])
+        solve(others[first:])
         exact = np.isfinite(distances)
         scores: Floats = 1 - np.where(exact, distances, bounds)
         if not exact.all():
@@ -211,7 +222,7 @@ class _TransportProblems:
 
     def moved_evenly(self) -> Floats:
         """What it costs to move each word to all others in proportion, shape (n,)."""
-        evenly = self.histogram @ self.similarity[:, :-1]
+        evenly = self.histogram.astype(np.float32) @ self.similarity[:, :-1]
         costs: Floats = 1 - self.passages.matrix @ evenly
         return costs
 

@@ -51,6 +51,11 @@ class CodedTexts:
         return both[:, 0], both[:, 1]
 
     @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """The text of each word in `codes`."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    @cached_property
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The entries of `counts` by word, and where those of each begin, shape (words + 1,)."""
         return _by_code(self.counts.codes, len(self.words))
@@ -65,7 +70,7 @@ class CodedTexts:
             >>> code_texts([("deus", "dixit"), ("dixit", "deus", "deus")]).entries_of(["dixit"])
             (array([0, 0]), array([1, 3]))
         """
-        return _places_of(*self.find(searched), *self.entries)
+        return self._places_of(searched, self.counts.codes, *self.entries)
 
     def occurrences_of(
         self, searched: Sequence[str]
@@ -75,7 +80,25 @@ class CodedTexts:
         Returns:
             For each occurrence the number of its word in `searched`, and its place in `codes`.
         """
-        return _places_of(*self.find(searched), *self._occurrences)
+        return self._places_of(searched, self.codes, *self._occurrences)
+
+    def _places_of(
+        self,
+        searched: Sequence[str],
+        codes: NDArray[np.int64],
+        order: NDArray[np.int64],
+        starts: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The places in `codes` of some words, ascending, and for each the number of its word."""
+        numbers, found = self.find(searched)
+        # Marking them takes less time than sorting.
+        is_found = np.zeros(len(codes), dtype=bool)
+        for code in found.tolist():
+            is_found[order[starts[code] : starts[code + 1]]] = True
+        places = np.flatnonzero(is_found)
+        number_of = np.zeros(len(self.words), dtype=np.int64)
+        number_of[found] = numbers
+        return number_of[codes[places]], places
 
     @cached_property
     def _occurrences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -86,27 +109,13 @@ class CodedTexts:
     def counts(self) -> "WordCounts":
         """The frequency of each word in each text; counted once."""
         size = max(len(self.words), 1)
-        owners = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        keys, counts = np.unique(owners * size + self.codes, return_counts=True)
+        keys, counts = np.unique(self.owners * size + self.codes, return_counts=True)
         return WordCounts(keys // size, keys % size, counts.astype(np.float64), len(self))
 
 
 def _by_code(codes: NDArray[np.int64], words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     starts = np.cumsum(np.bincount(codes, minlength=words))
     return np.argsort(codes, kind="stable"), np.concatenate(([0], starts))
-
-
-def _places_of(
-    numbers: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places that `order` has for some codes, ascending, each with its code's number."""
-    parts = [order[starts[code] : starts[code + 1]] for code in codes.tolist()]
-    places = np.concatenate([np.zeros(0, np.int64), *parts])
-    ascending = np.argsort(places)
-    return np.repeat(numbers, [len(part) for part in parts])[ascending], places[ascending]
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def text_distances(shared: SharedTypes, frequencies: Floats, texts: CodedTexts) 
     width = max(len(shared.query_words), 1)
     rarest = _Rarest.of(shared, frequencies)
     types, places = texts.occurrences_of(shared.query_words)
-    owners = np.searchsorted(texts.offsets, places, side="right") - 1
+    owners = texts.owners[places]
     # The entry of each text and type, -1 where it is not among the rarest.
     entries = np.full(len(texts) * width, -1, dtype=np.int32)
     entries[shared.texts[rarest.entries] * width + shared.types[rarest.entries]] = rarest.entries

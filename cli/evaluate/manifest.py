@@ -47,7 +47,7 @@ def evaluate_gold(choices: EvaluateOptions, path: Path | None, *, force: bool) -
             f"{path} is there already; give another name, --force to overwrite it, or leave the "
             "gold links out to repeat it"
         )
-    evaluation = Evaluation(choices)
+    evaluation = Evaluation(choices, hashes=True)
     # Facts are taken before the work, so that they are of the files that were read.
     before = _facts(choices, evaluation)
     results = evaluation.run()
@@ -68,7 +68,7 @@ def repeat(path: Path, server: ServerOptions, workers: int) -> None:
         hint = "give --es" if server.url is None else "leave --es out"
         raise UsageError(f"{path}: its index was {then.index.get('kind')!s:.40}; {hint}")
     changed = differences(then.inputs, file_hashes(map(Path, then.inputs)), "file")
-    evaluation = Evaluation(choices) if not changed else None
+    evaluation = Evaluation(choices, hashes=True) if not changed else None
     if evaluation is not None:
         now = _facts(choices, evaluation)
         changed = differences(then.index, now.index, "index's")

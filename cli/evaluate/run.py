@@ -109,6 +109,7 @@ class Evaluation:
 
     Args:
         choices: The options of the command.
+        hashes: Hash each run, for a manifest; for 800 queries it takes as long as to judge them.
 
     Attributes:
         index: The index that is searched.
@@ -118,8 +119,8 @@ class Evaluation:
         AllusionError: The index or the gold links cannot be read.
     """
 
-    def __init__(self, choices: EvaluateOptions) -> None:
-        self._choices = choices
+    def __init__(self, choices: EvaluateOptions, *, hashes: bool = False) -> None:
+        self._choices, self._hashes = choices, hashes
         # Names and measures first: a slip must not cost an hour's work.
         check_names(choices.errors, choices.figure, choices.pairs)
         if choices.pairs and not choices.compare:
@@ -345,7 +346,8 @@ class Evaluation:
             names = [] if choices.run else [link.query.query_id for link in links]
             unanswered = frozenset(name for name in names if name not in run)
             scored.append(score_run(run, links, line.labels, unanswered))
-            self._results.runs[scored[-1].name] = run_hash(run)
+            if self._hashes:
+                self._results.runs[scored[-1].name] = run_hash(run)
             if errors:
                 errors.add(line.labels, run, unanswered)
             if choices.save_run:

@@ -2,7 +2,7 @@
 BIN := $(CURDIR)/.venv/bin
 PYTEST := $(BIN)/python -m pytest -n 2
 
-.PHONY: help test test-es test-all lint format docs
+.PHONY: help test test-es test-all lint format docs site
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -28,3 +28,6 @@ format:  ## put right what ruff can
 
 docs:  ## run what README, docs and docstrings show
 	$(PYTEST) tests/test_readme.py tests/test_doctests.py tests/test_plugins.py
+
+site:  ## the documentation site, into build/site; dead links fail
+	$(BIN)/mkdocs build --strict

@@ -121,7 +121,7 @@ def _side(texts: Candidates, collection: Collection, model: SoftCosineReranker) 
     weighted = by_tfidf(_NO_QUERY, texts, collection)
     features = model.features(list(weighted.words), texts.field, collection)
     entries = weighted.entries
-    lengths = np.sqrt(model.squares(weighted, features))
+    lengths = np.sqrt(model.squares(weighted.entries, weighted.weights, features))
     scales = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
     values = (weighted.weights * scales[entries.texts]).astype(np.float32)
     starts = np.searchsorted(entries.texts, np.arange(entries.size + 1))

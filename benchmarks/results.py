@@ -7,6 +7,7 @@ paper's experiments on them over the Old Testament, and prints Markdown. Runs ar
 folder, so that a second time costs little.
 """
 
+import csv
 import json
 import subprocess
 import sys
@@ -47,6 +48,11 @@ def show(title: str, columns: tuple[str, ...], found: list[dict[str, Any]]) -> N
             figures = [row[f"paper_{name}"] for name in ("mrr", "p10", "p20")]
             cells.append("/".join(f"{value:.1f}" for value in figures if value is not None))
         print(f"| {' | '.join(cells)} |")
+
+
+def numbers(row: dict[str, str]) -> dict[str, Any]:
+    names = ("first", "second")
+    return {name: value if name in names else float(value) for name, value in row.items()}
 
 
 def cell(row: dict[str, Any], name: str) -> str:
@@ -93,11 +99,11 @@ def main() -> None:
         COLUMNS["stages"],
         overall(rows(str(gold), *OLD, *methods, "--parallels")),
     )
-    show(
-        "Pairs of methods by MRR",
-        COLUMNS["pairs"],
-        rows(str(gold), *OLD, *methods, "--compare", "mrr"),
-    )
+    compared = folder / "pairs.tsv"
+    rows(str(gold), *OLD, *methods, "--compare", "mrr", "--pairs", str(compared))
+    with compared.open(newline="") as file:
+        found = [numbers(row) for row in csv.DictReader(file, delimiter="\t")]
+    show("Pairs of methods by MRR", COLUMNS["pairs"], found)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ A run is judged (`score_run`), then measured (`score_rows`) or compared with oth
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from allusion_es.evaluation.gold.link import GoldLink
@@ -18,6 +18,11 @@ MACRO = "macro by work"
 
 _RESAMPLES = 2_000
 """Draws for an interval by default: its ends then vary by about a fiftieth of its width."""
+
+_COMPARED = (
+    "first", "second", "difference", "difference_low", "difference_high", "p", "p_holm", "effect",
+)  # fmt: skip
+"""The columns of a comparison of two methods."""
 
 _DIGITS = 4
 """Digits after the point of figures from 0 to 100; tables for people show fewer."""
@@ -169,6 +174,70 @@ def compare_methods(
         resamples=scoring.resamples or _RESAMPLES,
         level=scoring.level,
     )
+
+
+def with_best(
+    rows: Sequence[Mapping[str, Any]],
+    labels: Collection[str],
+    measure: str,
+    pairs: Sequence[Comparison],
+) -> list[dict[str, Any]]:
+    """The rows, each of all links with how it differs from the best of them.
+
+    The new columns are None for the best itself and for other groups of links, since methods are
+    compared on all links.
+
+    Args:
+        rows: From `score_rows`.
+        labels: Names of the columns before the group.
+        measure: Name of the measure by which methods were compared.
+        pairs: From `compare_methods`.
+    """
+    every = [row for row in rows if row["group"] == "all"]
+    best = _row_name(max(every, key=lambda row: float(row[measure])), labels)
+    differences: dict[str, dict[str, Any]] = {}
+    for pair in pairs:
+        if pair.second == best:
+            differences[pair.first] = comparison_row(pair)
+        elif pair.first == best:
+            turned = replace(
+                pair,
+                first=pair.second,
+                second=best,
+                # 0 - 0 is 0, while -0 would be shown as such.
+                difference=0 - pair.difference,
+                low=0 - pair.high,
+                high=0 - pair.low,
+                effect=0 - pair.effect,
+            )
+            differences[pair.second] = comparison_row(turned)
+    added = []
+    for row in rows:
+        own = differences.get(_row_name(row, labels)) if row["group"] == "all" else None
+        found = own or dict.fromkeys(_COMPARED)
+        columns = {name: found[name] for name in _COMPARED if name not in ("first", "second")}
+        added.append({**row, "versus": best if own else None, **columns})
+    return added
+
+
+def comparison_row(pair: Comparison) -> dict[str, Any]:
+    """The columns of a comparison, with differences from -100 to 100."""
+    values = (
+        pair.first,
+        pair.second,
+        _percent(pair.difference),
+        _percent(pair.low),
+        _percent(pair.high),
+        round(pair.p, 6),
+        round(pair.adjusted_p, 6),
+        round(pair.effect, 4),
+    )
+    return dict(zip(_COMPARED, values, strict=True))
+
+
+def _row_name(row: Mapping[str, Any], labels: Collection[str]) -> str:
+    """The name of a row's run, as `ScoredRun.name` gives it."""
+    return " ".join(row[label] for label in labels)
 
 
 def _macro_row(

@@ -22,12 +22,13 @@ from allusion_es.evaluation.scoring import (
     compare_methods,
     score_rows,
     score_run,
+    with_best,
 )
 from allusion_es.evaluation.statistics import Comparison
 from allusion_es.front.answers import names, one_of, settings_of
 from allusion_es.front.frames import data_frame
 from allusion_es.front.indexes import Index, index_of
-from allusion_es.reports.latex import latex_table
+from allusion_es.reports.latex import methods_table
 from allusion_es.reports.notebook import rows_table
 from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.options import generators_of, search_filter_of
@@ -110,17 +111,26 @@ class Evaluation(Sequence[Mapping[str, Any]]):
         """
         return data_frame(self.rows, list(self.rows[0]))
 
-    def to_latex(self, caption: str = "Methods") -> str:
+    def to_latex(
+        self, caption: str = "Methods", label: str = "tab:methods", compare: str = ""
+    ) -> str:
         """The table for a paper, in LaTeX; needs the package booktabs.
 
         Args:
-            caption: Plain text.
+            caption: Plain text; what bold figures and signs mean is added.
+            label: The table's key, for references.
+            compare: A measure of the evaluation: marks what is significantly below the best by it.
+
+        Raises:
+            UsageError: There is no such measure.
         """
-        rows = [
-            {name: _figure(value) for name, value in row.items()}
-            for row in self._without_intervals()
-        ]
-        return latex_table(rows, caption)
+        measures = [measure.name for measure in self._scoring.measures]
+        rows: Sequence[Mapping[str, Any]] = self.rows
+        if compare and compare not in measures:
+            raise UsageError(f"compare {compare!r:.40}: use one of {', '.join(measures)}")
+        if compare:
+            rows = with_best(rows, self._scored[0].labels, compare, self.compare(compare))
+        return methods_table(rows, measures, caption, label, compare)
 
     def compare(self, measure: str | None = None) -> list[Comparison]:
         """Every pair of methods: difference, interval, p, p after Holm, effect; from -1 to 1.
@@ -269,9 +279,3 @@ def _some(argument: str, given: str | Iterable[str]) -> tuple[str, ...]:
     if found := tuple(dict.fromkeys(names(given))):
         return found
     raise UsageError(f"{argument} names nothing; give one or several")
-
-
-def _figure(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    return "" if value is None else str(value)

@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,12 @@ from allusion_es.core.arrays import (
     offsets_array,
     save_arrays,
 )
+from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import AllusionError, InputError
 from allusion_es.language.latin.fold import fold
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # The SQL dump that its makers publish, read as text
 
@@ -182,6 +187,8 @@ class LatinWordNet:
         self.lemmas = tuple(lemmas)
         self._numbers = {lemma: number for number, lemma in enumerate(self.lemmas)}
         self._arrays = dict(arrays)
+        # Where all passages are candidates, their words are the same list for every query.
+        self._latest: IdentityCache[tuple[csr_array, dict[str, list[int]]]] = IdentityCache()
 
     def __contains__(self, lemma: str) -> bool:
         """Whether the WordNet has a lemma."""
@@ -210,19 +217,27 @@ class LatinWordNet:
         Returns:
             Shape (len(lemmas_a), len(lemmas_b)), from 0 to 1.
         """
+
+        def right_side() -> "tuple[csr_array, dict[str, list[int]]]":
+            return self._synonym_sets(lemmas_b).T.tocsr(), _columns(lemmas_b)
+
+        # A query that is compared with itself must not displace the passages' words.
+        alone = lemmas_b is lemmas_a
+        sets_b, columns_b = right_side() if alone else self._latest.get(right_side, lemmas_b)
+        shared = self._synonym_sets(lemmas_a) @ sets_b
+        shared.data = 1 / shared.data
+        return _with_equal_words(shared.toarray(), lemmas_a, columns_b)
+
+    def _synonym_sets(self, lemmas: Sequence[str]) -> "csr_array":
+        """Rows of ones for the synonyms of each lemma, shape (len(lemmas), len(self))."""
         # Imported here, since it takes 0.1 s and most rerankers do not need it.
         from scipy.sparse import csr_array
 
-        def sets(lemmas: Sequence[str]) -> "csr_array":
-            rows = [self._known("synonyms", lemma) for lemma in lemmas]
-            ends = np.cumsum([0, *map(len, rows)])
-            columns = np.concatenate(rows) if rows else np.zeros(0, np.int32)
-            ones = np.ones(len(columns), np.float32)
-            return csr_array((ones, columns, ends), shape=(len(lemmas), len(self)))
-
-        shared: NDArray[np.float32] = (sets(lemmas_a) @ sets(lemmas_b).T).toarray()
-        np.divide(1, shared, out=shared, where=shared > 0)
-        return _with_equal_words(shared, lemmas_a, lemmas_b)
+        rows = [self._known("synonyms", lemma) for lemma in lemmas]
+        ends = np.cumsum([0, *map(len, rows)])
+        columns = np.concatenate(rows) if rows else np.zeros(0, np.int32)
+        ones = np.ones(len(columns), np.float32)
+        return csr_array((ones, columns, ends), shape=(len(lemmas), len(self)))
 
     def relatedness(self, lemmas_a: Sequence[str], lemmas_b: Sequence[str]) -> NDArray[np.float32]:
         """Return `1 / (1 + d)`, with d the length of the shortest path over a shared hypernym.
@@ -253,7 +268,7 @@ class LatinWordNet:
                 shortest = np.minimum.reduceat(up[above] + steps, starts)
                 related[number, known] = np.where(shortest < _FAR, 1 / (1 + shortest), 0)
                 up[own] = _FAR
-        return _with_equal_words(related, lemmas_a, lemmas_b)
+        return _with_equal_words(related, lemmas_a, _columns(lemmas_b))
 
     def _known(self, kind: str, lemma: str, array: str = "") -> Array:
         """The part of an array that belongs to a lemma; empty for unknown lemmas."""
@@ -265,12 +280,17 @@ class LatinWordNet:
         return self._arrays[array or kind][ends[number] : ends[number + 1]]
 
 
-def _with_equal_words(
-    table: NDArray[np.float32], lemmas_a: Sequence[str], lemmas_b: Sequence[str]
-) -> NDArray[np.float32]:
+def _columns(lemmas: Sequence[str]) -> dict[str, list[int]]:
+    """The columns of each lemma."""
     columns: dict[str, list[int]] = {}
-    for column, lemma in enumerate(lemmas_b):
+    for column, lemma in enumerate(lemmas):
         columns.setdefault(lemma, []).append(column)
+    return columns
+
+
+def _with_equal_words(
+    table: NDArray[np.float32], lemmas_a: Sequence[str], columns: Mapping[str, list[int]]
+) -> NDArray[np.float32]:
     for row, lemma in enumerate(lemmas_a):
         table[row, columns.get(lemma, [])] = 1
     return table

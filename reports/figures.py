@@ -38,7 +38,13 @@ class Panel:
 
 
 def histogram(
-    edges: Sequence[float], counts: Sequence[float], *, title: str, x_label: str, y_label: str
+    edges: Sequence[float],
+    counts: Sequence[float],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    whole: bool = False,
 ) -> Panel:
     """Bars over stretches of the x axis.
 
@@ -49,6 +55,7 @@ def histogram(
         title: The panel's heading.
         x_label: What the x axis shows.
         y_label: What the y axis shows.
+        whole: Whether both axes have whole numbers only, as those of counts.
 
     Raises:
         ValueError: A number is out of range, or the edges do not ascend.
@@ -65,7 +72,9 @@ def histogram(
         raise ValueError("counts must not be negative")
     # Where all counts are 0, the y axis still needs a length.
     highest = max(counts)
-    axes = _Axes(edges[0], edges[-1], _ticks(0, highest if highest > 1e-9 else 1)[-1])
+    least = 1.0 if whole else 0.0
+    top = _ticks(0, highest if highest > 1e-9 else 1, least)[-1]
+    axes = _Axes(edges[0], edges[-1], top, least)
     drawn = [*axes.draw(x_label, y_label)]
     for (left, right), count in zip(pairwise(edges), counts, strict=True):
         x, y = axes.x(left), axes.y(count)
@@ -157,11 +166,15 @@ def svg(panels: Sequence[Panel], *, title: str, description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """The axes of a panel, x from `left` to `right`, y from 0 to `top`: numbers to pixels."""
+    """The axes of a panel, x from `left` to `right`, y from 0 to `top`: numbers to pixels.
+
+    Steps between labels are at least `least`.
+    """
 
     left: float
     right: float
     top: float
+    least: float = 0.0
 
     def x(self, value: float) -> float:
         return _LEFT + (value - self.left) / (self.right - self.left) * _PLOT_WIDTH
@@ -172,13 +185,13 @@ class _Axes:
     def draw(self, x_label: str, y_label: str) -> list[str]:
         base, middle = _TOP + _PLOT_HEIGHT, _TOP + _PLOT_HEIGHT // 2
         drawn = []
-        for tick in _ticks(0, self.top):
+        for tick in _ticks(0, self.top, self.least):
             y = _n(self.y(tick))
             drawn.append(f"<path class='grid' d='M{_LEFT} {y}h{_PLOT_WIDTH}'/>")
             drawn.append(
                 f"<text x='{_LEFT - 6}' y='{y}' dy='4' text-anchor='end'>{_label(tick)}</text>"
             )
-        for tick in _ticks(self.left, self.right):
+        for tick in _ticks(self.left, self.right, self.least):
             if tick <= self.right:
                 x = _n(self.x(tick))
                 drawn.append(f"<path class='axis' d='M{x} {base}v4'/>")
@@ -204,9 +217,13 @@ def _check(numbers: Sequence[float], ascending: Sequence[float]) -> None:
         raise ValueError("places must ascend")
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers from `low` on, about five steps apart, the last at `high` or beyond."""
-    rough = max((high - low) / 5, 1e-12)  # 1e-12: no division by 0 where both are the same
+def _ticks(low: float, high: float, least: float = 0.0) -> list[float]:
+    """Round numbers from `low` on, about five steps apart, the last at `high` or beyond.
+
+    Steps are at least `least`.
+    """
+    # 1e-12: no division by 0 where both are the same
+    rough = max((high - low) / 5, least, 1e-12)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999999)
     # 1e-9, since 3 * 0.1 is a little more than 0.3 and would get a tick beyond the end.
@@ -252,6 +269,7 @@ def overlap_svg(rows: Sequence[Mapping[str, Any]]) -> str:
             title=f"{field}s",
             x_label=f"shared {field}s",
             y_label="links",
+            whole=True,
         )
         for field, counts in _counts(rows).items()
     ]
@@ -259,17 +277,23 @@ def overlap_svg(rows: Sequence[Mapping[str, Any]]) -> str:
     return svg(panels, title=_TITLE, description=f"Histograms of {total} links.")
 
 
-def overlap_png(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """The histograms of `overlap_svg` as PNG, drawn by matplotlib.
+def overlap_picture(rows: Sequence[Mapping[str, Any]], kind: str) -> bytes:
+    """The histograms of `overlap_svg` as PDF or PNG, drawn by matplotlib.
+
+    Args:
+        rows: As for `overlap_svg`.
+        kind: `pdf` or `png`.
 
     Raises:
         UsageError: matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise UsageError(
-            "PNG figures need matplotlib: pip install 'allusion-es[figures]'; .svg needs nothing"
+            f"{kind.upper()} figures need matplotlib: pip install 'allusion-es[figures]'; .svg "
+            "needs nothing"
         ) from error
     counts = _counts(rows)
     figure = Figure(figsize=(4.2 * max(len(counts), 1), 3.2), layout="constrained")
@@ -279,9 +303,12 @@ def overlap_png(rows: Sequence[Mapping[str, Any]]) -> bytes:
         axes.bar(range(len(heights)), heights, width=1.0, edgecolor="white", color="#3b6ea5")
         axes.set_xlabel(f"shared {field}s")
         axes.set_ylabel("links")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     data = BytesIO()
-    # Software would name matplotlib's version; without it, fewer updates change the file.
-    figure.savefig(data, format="png", dpi=150, metadata={"Software": None})
+    # These name matplotlib's version and the time; without them, files are the same each time.
+    told = {"Software": None} if kind == "png" else {"CreationDate": None, "Producer": None}
+    figure.savefig(data, format=kind, dpi=150, metadata=told)
     return data.getvalue()
 
 

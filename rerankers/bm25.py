@@ -52,9 +52,8 @@ class Bm25(PairReranker):
         return PairSums(
             plain.query_words,
             np.ones(len(plain.query_words)),
-            plain.words,
+            plain.texts,
             None,
-            plain.entries,
             self._weights(plain, candidates.texts, known),
             np.ones(len(candidates)),
         )

@@ -29,9 +29,8 @@ class BagOfWords(PairReranker):
         return PairSums(
             plain.query_words,
             plain.query_weights,
-            plain.words,
+            plain.texts,
             None,
-            plain.entries,
             plain.weights,
-            plain.norms(),
+            plain.norms(collection),
         )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from allusion_es.rerankers._shared.word_pairs import PairReranker, PairSums, by_counts, equal_words
+from allusion_es.rerankers._shared.word_pairs import PairReranker, PairSums, by_counts
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery
 
@@ -25,16 +25,15 @@ class Jaccard(PairReranker):
         """The sums over pairs of words that give the scores."""
         plain = by_counts(query, candidates)
         asked = np.zeros(len(plain.words))
-        asked[equal_words(plain.query_words, plain.words)[1]] = 1.0
+        asked[plain.texts.find(plain.query_words)[1]] = 1.0
         ones = np.ones(len(plain.weights))
         shared = plain.entries.sums(asked[plain.entries.codes])
         either = plain.entries.sums(ones) + len(plain.query_words) - shared
         return PairSums(
             plain.query_words,
             np.ones(len(plain.query_words)),
-            plain.words,
+            plain.texts,
             None,
-            plain.entries,
             ones,
             either,
         )

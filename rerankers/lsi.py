@@ -7,7 +7,7 @@ import numpy as np
 from allusion_es.core.arrays import Floats
 from allusion_es.core.plugins import check_range
 from allusion_es.rerankers._shared.averaged_vectors import AveragedVectors
-from allusion_es.rerankers._shared.word_pairs import WeightedWords, by_tfidf, equal_words
+from allusion_es.rerankers._shared.word_pairs import WeightedWords, by_tfidf
 from allusion_es.retrieval.reranking import Candidates, Collection
 from allusion_es.retrieval.types import AnalysedQuery
 
@@ -65,18 +65,14 @@ class LatentSemanticIndexing(AveragedVectors):
     ) -> Floats:
         """Rows of V_k of the query's words, zeros for words that no candidate has."""
         asked = np.zeros((len(weighted.query_words), found.shape[1]))
-        rows, columns = equal_words(weighted.query_words, weighted.words)
+        rows, columns = weighted.texts.find(weighted.query_words)
         asked[rows] = found[columns]
         return asked
 
     def _directions(self, weighted: WeightedWords) -> Floats:
         """V_k, shape (len(weighted.words), k or more)."""
-        from scipy.sparse import csr_array
-
         entries = weighted.entries
-        starts = np.searchsorted(entries.texts, np.arange(entries.size + 1))
-        shape = (entries.size, len(weighted.words))
-        matrix = csr_array((weighted.weights, entries.codes, starts), shape=shape)
+        matrix = entries.matrix(weighted.weights, len(weighted.words))
         if entries.size <= _DENSE:
             squares, left = _largest((matrix @ matrix.T).toarray(), self._dimensions)
             return np.asarray(matrix.T @ (left / np.sqrt(squares)))

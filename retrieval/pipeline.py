@@ -280,13 +280,12 @@ class Ranker:
             # Where all passages are candidates, the same ranking comes for every query.
             candidates = self._latest.get(lambda: self._with_words(first), first)
             scores = self._scored(query, candidates, collection)
-        # Ids decide between equal scores, so that the order is the same everywhere.
-        places = np.lexsort((np.array(first.ids, dtype=str), -scores))
+        places = np.arange(len(first))
         if tuple(self.options.generators) == (ALL,) and candidates is not None:
             # No first stage chose the candidates, so most have nothing to do with the query.
-            nothing = (getattr(self.reranker, "nothing", 0.0), UNDEFINED)
-            places = places[np.isin(scores[places], nothing, invert=True)]
-        places = places[: self.options.top]
+            nothing = getattr(self.reranker, "nothing", 0.0)
+            places = np.flatnonzero((scores != nothing) & (scores != UNDEFINED))
+        places = best_places(places, scores, first.ids, self.options.top)
         return Ranked(query, first, candidates, places, scores[places])
 
     def _with_words(self, first: Ranking) -> Candidates:
@@ -312,6 +311,31 @@ class Ranker:
                 "this is a fault in the plug-in"
             )
         return scores
+
+
+def best_places(
+    places: NDArray[np.int64], scores: Floats, ids: Sequence[str], top: int
+) -> NDArray[np.int64]:
+    """The `top` places of the highest scores, best first; of equal scores the lower id first.
+
+    Ids decide between equal scores, so that the order is the same everywhere.
+
+    Args:
+        places: Those to choose from.
+        scores: The score of every place.
+        ids: The id of every place.
+        top: How many, at least 1.
+
+    Example:
+        >>> best_places(np.arange(4), np.array([1.0, 2.0, 1.0, 0.0]), ["b", "c", "a", "d"], 2)
+        array([1, 2])
+    """
+    if len(places) > top:
+        # The others need not be sorted; all that tie with the last are kept until ids decide.
+        chosen = scores[places]
+        places = places[chosen >= np.partition(chosen, -top)[-top]]
+    names = np.array([ids[place] for place in places.tolist()], dtype=str)
+    return places[np.lexsort((names, -scores[places]))][:top]
 
 
 def _check_rankings(rankings: Sequence[Ranking], queries: int) -> None:

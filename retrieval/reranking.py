@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from allusion_es.retrieval.types import (
     TermStatistics,
 )
 
+N = TypeVar("N", bound=np.generic)
+
 GROUP = "allusion_es.rerankers"
 """The entry-point group that rerankers register in."""
 
@@ -34,6 +36,9 @@ UNDEFINED = -1000.0
 
 Every score that a formula does give lies above it.
 """
+
+_KEPT = 8
+"""Arrays that `Collection.kept` keeps: those of a reranker of several parts, for both fields."""
 
 Explanation = tuple[Contribution, ...] | None
 """Word pairs whose contributions sum to a score, largest first; None where it is undefined."""
@@ -80,7 +85,7 @@ class Collection:
         self._latest: dict[Field, IdentityCache[TermStatistics]] = {
             f: IdentityCache() for f in FIELDS
         }
-        self._arrays: IdentityCache[NDArray[np.float32]] = IdentityCache(len(FIELDS))
+        self._arrays: IdentityCache[NDArray[Any]] = IdentityCache(_KEPT)
 
     @property
     def vectors(self) -> WordVectors | None:
@@ -103,14 +108,14 @@ class Collection:
         # Where all passages are candidates, they are the same for every query.
         return self._latest[field].get(lambda: self._index.statistics(field, words), words)
 
-    def kept(
-        self, compute: Callable[[], NDArray[np.float32]], *objects: object
-    ) -> NDArray[np.float32]:
+    def kept(self, compute: Callable[[], NDArray[N]], *objects: object) -> NDArray[N]:
         """The array that `compute` gives, or gave a moment ago, to any reranker, for `objects`.
 
         Args:
             compute: Called unless its array is still kept.
-            objects: All that the array depends on, compared by identity as `IdentityCache` does.
+            objects: All that the array depends on, and what tells it from other arrays of the same
+                objects, such as the function that computes it; compared by identity as
+                `IdentityCache` does.
         """
         return self._arrays.get(compute, *objects)
 

@@ -173,13 +173,20 @@ def test_table_1_and_figure_2(evaluate: Evaluate, gold: Path, run: Run, tmp_path
         "mention",
         "allusion",
     ]
-    svg, png = tmp_path / "f.svg", tmp_path / "f.png"
+    svg, png, pdf = (tmp_path / f"f.{kind}" for kind in ("svg", "png", "pdf"))
     counts = evaluate("fig2", "--gold", gold, "--figure", svg)
     evaluate("fig2", "--gold", gold, "--figure", png)
+    evaluate("fig2", "--gold", gold, "--figure", pdf)
     assert sum(row["links"] for row in counts if row["input"] == "lemma") == 4
     bars = [e for e in ElementTree.parse(svg).iter() if e.get("class") == "bar"]
     assert len(bars) == len(counts)
     assert png.read_bytes().startswith(b"\x89PNG")
+    assert pdf.read_bytes().startswith(b"%PDF")
+    labels = [
+        e.text or "" for e in ElementTree.parse(svg).iter() if e.text and e.text[:1].isdigit()
+    ]
+    assert labels
+    assert all("." not in each for each in labels if " to " not in each)
     shown = run("evaluate", "fig2", "--gold", str(gold)).stdout
     assert shown.startswith("shared tokens: links\n0  1  ")
 
@@ -193,7 +200,13 @@ def test_formats_for_people_and_papers(run: Run, gold: Path) -> None:
     assert "note: 3 of 4 links have no anchor" in table.stderr
     latex = run(*arguments, "--format", "latex").stdout
     assert latex.startswith("\\begin{table}")
-    assert re.search(r"lemma & manual & all & 4 & 7\d\.\d\d & 75\.00", latex)
+    assert r" & \multicolumn{3}{c}{tokens} & \multicolumn{3}{c}{lemmas} \\" in latex
+    assert re.search(r"\nManual & [^&]+ & [^&]+ & [^&]+ & (\\textbf\{)?\d+\.\d\d\}? & ", latex)
+    assert r"\quad in the paper & 21.41 & 37.31 & 44.31 & 21.95 & 39.64 & 47.60 \\" in latex
+    assert latex.count(r"\caption") == latex.count(r"\label{tab:windows}") == 1
+    for format in ("table", "latex", "tsv"):
+        shown = run(*arguments, "--no-paper-column", "--format", format).stdout
+        assert not re.search("paper|21[.]41", shown)
     tsv = run(*arguments, "--format", "tsv").stdout.splitlines()
     assert tsv[0].split("\t")[:4] == ["method", "input", "window", "group"]
     assert len({line.count("\t") for line in tsv}) == 1
@@ -235,9 +248,34 @@ def test_a_run_with_ids_of_another_scheme_is_told(run: Run, gold: Path, tmp_path
 
 
 def test_comparison_and_errors(evaluate: Evaluate, gold: Path, run: Run, tmp_path: Path) -> None:
-    pairs = evaluate(gold, "--methods", "bow,bm25,none", *JONAH, "--compare", "mrr")
-    assert len(pairs) == 3
-    assert set(pairs[0]) >= {"first", "second", "difference", "p", "p_holm", "effect"}
+    chosen = (gold, "--methods", "bow,bm25,none", *JONAH, *PLAIN)
+    pairs, plain = tmp_path / "pairs.tsv", evaluate(*chosen)
+    compared = evaluate(*chosen, "--compare", "mrr", "--pairs", pairs)
+    new = ["versus", "difference", "difference_low", "difference_high", "p", "p_holm", "effect"]
+    assert [{n: v for n, v in row.items() if n not in new} for row in compared] == plain
+    assert list(compared[0]) == [*plain[0], *new]
+    every = {row["method"]: row for row in compared if row["group"] == "all"}
+    best = max(every.values(), key=lambda row: float(row["mrr"]))
+    assert best["versus"] is None
+    for row in every.values():
+        if row is not best:
+            assert row["versus"] == f"{best['method']} lemma"
+            assert row["difference"] == pytest.approx(row["mrr"] - best["mrr"], abs=1e-3)
+            assert row["difference_low"] <= row["difference"] <= row["difference_high"]
+            assert 0 < row["p"] <= row["p_holm"] <= 1
+    header, *lines = (line.split("\t") for line in pairs.read_text().splitlines())
+    assert header == ["first", "second", *new[1:]]
+    assert [line[:2] for line in lines] == [
+        ["bow lemma", "bm25 lemma"],
+        ["bow lemma", "none:fused lemma"],
+        ["bm25 lemma", "none:fused lemma"],
+    ]
+    shown = run("evaluate", *map(str, chosen), "--compare", "mrr").stdout
+    assert "difference: mrr less that of" in shown
+    assert "Pairs of methods by mrr" in shown
+    alone = run("evaluate", *map(str, chosen), "--pairs", str(pairs))
+    assert alone.returncode == 2
+    assert "--pairs writes what --compare finds; name a measure with --compare" in alone.stderr
     path = tmp_path / "errors.tsv"
     done = run("evaluate", str(gold), "--methods", "none", *JONAH, *PLAIN, "--errors", str(path))
     header, *lines = (line.split("\t") for line in path.read_text().splitlines())

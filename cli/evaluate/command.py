@@ -144,10 +144,23 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="MEASURE",
-            help="Compare all methods in pairs: difference, interval, test, effect.",
+            help="Compare methods by one of the measures: adds the difference of each to the best, "
+            "its interval, test and effect.",
             show_default=False,
         ),
     ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --compare: write the comparison of every pair (.tsv).", show_default=False
+        ),
+    ] = None,
+    paper_column: Annotated[
+        bool,
+        typer.Option(
+            "--paper-column/--no-paper-column", help="Show the paper's own figures beside yours."
+        ),
+    ] = True,
     errors: Annotated[
         Path | None,
         typer.Option(help="Write what went wrong for which query (.tsv).", show_default=False),
@@ -157,7 +170,7 @@ def evaluate(
         typer.Option(help="Write the run of the only method for TREC tools.", show_default=False),
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="fig2: draw it (.svg or .png).", show_default=False)
+        Path | None, typer.Option(help="fig2: draw it (.svg, .pdf or .png).", show_default=False)
     ] = None,
     resamples: Annotated[
         int, typer.Option(min=0, help="Draws for confidence intervals; 0 for none.")
@@ -235,6 +248,8 @@ def evaluate(
         index=name,
         server=server,
         html=html,
+        paper_column=paper_column,
+        pairs=pairs,
     )
     evaluate_gold(choices, manifest, force=force)
 

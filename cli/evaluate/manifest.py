@@ -25,7 +25,7 @@ from allusion_es.evaluation.manifest import (
 _LEFT_OUT = frozenset({"server"})
 """Options that a manifest lacks: addresses and passwords are no part of a result."""
 
-_NEWER = frozenset({"html"})
+_NEWER = frozenset({"html", "pairs", "paper_column"})
 """Options that manifests did not have from the first."""
 
 _HERE, _SERVER = "in this process", "on Elasticsearch"
@@ -47,7 +47,7 @@ def evaluate_gold(choices: EvaluateOptions, path: Path | None, *, force: bool) -
             f"{path} is there already; give another name, --force to overwrite it, or leave the "
             "gold links out to repeat it"
         )
-    evaluation = Evaluation(choices)
+    evaluation = Evaluation(choices, hashes=True)
     # Facts are taken before the work, so that they are of the files that were read.
     before = _facts(choices, evaluation)
     results = evaluation.run()
@@ -68,7 +68,7 @@ def repeat(path: Path, server: ServerOptions, workers: int) -> None:
         hint = "give --es" if server.url is None else "leave --es out"
         raise UsageError(f"{path}: its index was {then.index.get('kind')!s:.40}; {hint}")
     changed = differences(then.inputs, file_hashes(map(Path, then.inputs)), "file")
-    evaluation = Evaluation(choices) if not changed else None
+    evaluation = Evaluation(choices, hashes=True) if not changed else None
     if evaluation is not None:
         now = _facts(choices, evaluation)
         changed = differences(then.index, now.index, "index's")
@@ -148,7 +148,7 @@ def restored(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: its options are not those of 'evaluate' ({error})") from error
     now = {"workers": workers, "cache": False, "errors": None, "save_run": None, "figure": None}
-    now["html"] = None
+    now |= {"html": None, "pairs": None}
     return EvaluateOptions(**{**values, **now}, server=server)
 
 

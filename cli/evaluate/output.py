@@ -10,7 +10,6 @@ from allusion_es.cli.options import TableFormat
 from allusion_es.core.errors import UsageError
 from allusion_es.core.files import write_lines, writing
 from allusion_es.evaluation.paper.experiments import TableLine
-from allusion_es.evaluation.statistics import Comparison
 from allusion_es.reports.answers import one_line
 
 _HEADINGS = {"candidate_recall": "recall", "jaccard_token": "J token", "jaccard_lemma": "J lemma"}
@@ -18,6 +17,10 @@ _HEADINGS = {"candidate_recall": "recall", "jaccard_token": "J token", "jaccard_
 
 _PRINTED = ("paper_mrr", "paper_p10", "paper_p20")
 """Columns of the paper's own figures."""
+
+
+_OF_PAIRS = ("versus", "p", "effect")
+"""Columns that people find in the table of pairs."""
 
 
 def print_note(message: str) -> None:
@@ -40,7 +43,9 @@ def with_printed(
     return added
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], format: str, title: str, note: str = "") -> None:
+def print_rows(
+    rows: Sequence[Mapping[str, Any]], format: str, title: str, note: str = "", label: str = ""
+) -> None:
     """Print figures; tables for people round them, put intervals beside them, and have a note."""
     if format in ("json", "tsv"):
         output.print_rows(rows, TableFormat(format))
@@ -49,17 +54,46 @@ def print_rows(rows: Sequence[Mapping[str, Any]], format: str, title: str, note:
     if format == "latex":
         from allusion_es.reports.latex import latex_table
 
-        print(latex_table(shown, ". ".join(filter(None, (title, note)))))
+        print(latex_table(shown, _caption(title, note), label))
         return
     output.print_rows(shown, TableFormat.table, title)
     if note:
         print(note)
 
 
+def print_methods(
+    rows: Sequence[Mapping[str, Any]],
+    measures: Sequence[str],
+    format: str,
+    title: str,
+    note: str,
+    label: str,
+    compared: str,
+) -> None:
+    """Print the figures of methods: in LaTeX as a paper has them, else as `print_rows` does."""
+    if format != "latex":
+        print_rows(rows, format, title, note)
+        return
+    from allusion_es.reports.latex import methods_table
+
+    print(methods_table(rows, measures, _caption(title, note), label, compared))
+
+
+def _caption(title: str, note: str) -> str:
+    """A title and a note as a caption; LaTeX numbers tables itself.
+
+    Example:
+        >>> _caption("Table 2: all models", "paper: 729 allusions")
+        'All models. Paper: 729 allusions'
+    """
+    words = title.partition(": ")[2] if title.startswith("Table ") else title
+    return ". ".join(part[:1].upper() + part[1:] for part in (words, note) if part)
+
+
 def print_histogram(rows: Sequence[Mapping[str, Any]], format: str) -> None:
     """Print the histogram of types that links share; as bars for people."""
     if format != "table":
-        print_rows(rows, format, "Links by shared types")
+        print_rows(rows, format, "Links by shared types", label="tab:shared-types")
         return
     from allusion_es.reports.figures import bars
 
@@ -70,25 +104,17 @@ def print_histogram(rows: Sequence[Mapping[str, Any]], format: str) -> None:
         print(*bars([str(row["shared"]) for row in some], counts, list(map(str, counts))), sep="\n")
 
 
-def comparison_rows(compared: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """The rows of a comparison: pairs of methods, with differences from -100 to 100."""
-    return [
-        {
-            "first": pair.first,
-            "second": pair.second,
-            "difference": round(100 * pair.difference, 4),
-            "difference_low": round(100 * pair.low, 4),
-            "difference_high": round(100 * pair.high, 4),
-            "p": round(pair.p, 6),
-            "p_holm": round(pair.adjusted_p, 6),
-            "effect": round(pair.effect, 4),
-        }
-        for pair in compared
-    ]
-
-
 def write_errors(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write the rows of an error analysis as TSV.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    write_table(path, rows)
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as TSV with a header.
 
     Raises:
         StorageError: It cannot be written.
@@ -99,19 +125,20 @@ def write_errors(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_figure(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the histograms of Figure 2, as PNG if the name ends in .png, else as SVG.
+    """Draw the histograms of Figure 2, in the format that the name's ending tells.
 
     Raises:
-        UsageError: PNG needs matplotlib, which is not installed.
+        UsageError: PNG and PDF need matplotlib, which is not installed.
         StorageError: The file cannot be written.
     """
-    from allusion_es.reports.figures import overlap_png, overlap_svg
+    from allusion_es.reports.figures import overlap_picture, overlap_svg
 
+    kind = path.suffix.removeprefix(".")
     with writing(path) as file:
-        file.write(overlap_png(rows) if path.suffix == ".png" else overlap_svg(rows).encode())
+        file.write(overlap_svg(rows).encode() if kind == "svg" else overlap_picture(rows, kind))
 
 
-def check_names(errors: Path | None, figure: Path | None) -> None:
+def check_names(errors: Path | None, figure: Path | None, pairs: Path | None) -> None:
     """Check, before any work is done, that the endings of files tell their formats.
 
     Raises:
@@ -119,10 +146,12 @@ def check_names(errors: Path | None, figure: Path | None) -> None:
     """
     for option, path, endings in (
         ("--errors", errors, (".tsv",)),
-        ("--figure", figure, (".svg", ".png")),
+        ("--figure", figure, (".svg", ".pdf", ".png")),
+        ("--pairs", pairs, (".tsv",)),
     ):
         if path is not None and path.suffix not in endings:
-            raise UsageError(f"{option} {path}: the name must end in {' or '.join(endings)}")
+            named = ", ".join(endings[:-1]) + f" or {endings[-1]}" if endings[1:] else endings[0]
+            raise UsageError(f"{option} {path}: the name must end in {named}")
 
 
 def _cell(value: object) -> str:
@@ -137,6 +166,8 @@ def for_people(row: Mapping[str, Any]) -> dict[str, str]:
         if name.endswith(("_low", "_high", "_sd")) or name in _PRINTED:
             continue
         if name == "method" and ("model" in row or "window" in row):
+            continue
+        if name in _OF_PAIRS and "versus" in row:
             continue
         digits = 4 if name in ("p", "p_holm") else 2
         text = f"{value:.{digits}f}" if isinstance(value, float) else _cell(value)

@@ -9,13 +9,14 @@ from typing import Any
 
 from allusion_es.cli.evaluate.output import (
     check_names,
-    comparison_rows,
     print_histogram,
+    print_methods,
     print_note,
     print_rows,
     with_printed,
     write_errors,
     write_figure,
+    write_table,
 )
 from allusion_es.cli.evaluate.page import EvaluationPage
 from allusion_es.cli.options import ServerOptions, open_candidate_index
@@ -43,10 +44,13 @@ from allusion_es.evaluation.paper.windows import has_anchor
 from allusion_es.evaluation.runner import Task
 from allusion_es.evaluation.runs import Run, found_in
 from allusion_es.evaluation.scoring import (
+    ScoredRun,
     Scoring,
     compare_methods,
+    comparison_row,
     score_rows,
     score_run,
+    with_best,
 )
 from allusion_es.evaluation.trec import read_run, write_run
 from allusion_es.language.latin.analysis import Analysis
@@ -98,6 +102,8 @@ class EvaluateOptions:
     index: str
     server: ServerOptions
     html: Path | None = None
+    paper_column: bool = True
+    pairs: Path | None = None
 
 
 class Evaluation:
@@ -105,6 +111,7 @@ class Evaluation:
 
     Args:
         choices: The options of the command.
+        hashes: Hash each run, for a manifest; for 800 queries it takes as long as to judge them.
 
     Attributes:
         index: The index that is searched.
@@ -114,12 +121,14 @@ class Evaluation:
         AllusionError: The index or the gold links cannot be read.
     """
 
-    def __init__(self, choices: EvaluateOptions) -> None:
-        self._choices = choices
+    def __init__(self, choices: EvaluateOptions, *, hashes: bool = False) -> None:
+        self._choices, self._hashes = choices, hashes
         # Names and measures first: a slip must not cost an hour's work.
-        check_names(choices.errors, choices.figure)
-        self._measures = tuple(parse_measure(name) for name in choices.measures)
-        self._compared = parse_measure(choices.compare, "compare") if choices.compare else None
+        check_names(choices.errors, choices.figure, choices.pairs)
+        if choices.pairs and not choices.compare:
+            raise UsageError("--pairs writes what --compare finds; name a measure with --compare")
+        named = dict.fromkeys([*choices.measures, *filter(None, [choices.compare])])
+        self._measures = tuple(parse_measure(name) for name in named)
         self._fields = tuple(_field(name) for name in choices.inputs)
         self._search_filter = search_filter_of(choices.books, choices.testaments, choices.works)
         self.index = open_candidate_index(choices.index, choices.server)
@@ -134,8 +143,16 @@ class Evaluation:
         choices = self._choices
         if choices.experiment == "table1":
             rows = [{**row, "from": "here"} for row in overlap_table(self._answerable_overlaps())]
-            rows += [_paper_overlap(group) for group in printed_figures.OVERLAP]
-            self._print(rows, "Table 1: overlap and lengths by link type", printed_figures.NOTE)
+            note = ""
+            if choices.paper_column:
+                rows += [_paper_overlap(group) for group in printed_figures.OVERLAP]
+                note = printed_figures.NOTE
+            self._results.add_table(rows)
+            title = "Table 1: overlap and lengths by link type"
+            if choices.html:
+                self._page.add(rows, title, note)
+            else:
+                print_rows(rows, choices.format, title, note, "tab:overlap")
         elif choices.experiment == "fig2":
             rows = overlap_histogram(self._answerable_overlaps())
             self._results.add_table(rows)
@@ -162,13 +179,6 @@ class Evaluation:
         """
         if self._unanswered:
             raise left_out(self._unanswered, len(self._links))
-
-    def _print(self, rows: Sequence[Mapping[str, Any]], title: str, note: str = "") -> None:
-        self._results.add_table(rows)
-        if self._choices.html:
-            self._page.add(rows, title, note)
-        else:
-            print_rows(rows, self._choices.format, title, note)
 
     def _note(self, message: str) -> None:
         """Print a note, and keep it for the report."""
@@ -349,18 +359,14 @@ class Evaluation:
             names = [] if choices.run else [link.query.query_id for link in links]
             unanswered = frozenset(name for name in names if name not in run)
             scored.append(score_run(run, links, line.labels, unanswered))
-            self._results.runs[scored[-1].name] = run_hash(run)
+            if self._hashes:
+                self._results.runs[scored[-1].name] = run_hash(run)
             if errors:
                 errors.add(line.labels, run, unanswered)
             if choices.save_run:
                 rankings = {query: found.ranking for query, found in run.items()}
                 write_run(choices.save_run, rankings, line.method.name, self._note)
-        if self._compared:
-            compared = compare_methods(scored, links, self._compared, scoring)
-            self._print(comparison_rows(compared), f"Pairs of methods by {self._compared.name}")
-        else:
-            rows = with_printed(score_rows(scored, links, scoring), lines)
-            self._print(rows, title, printed_figures.NOTE if choices.experiment else "")
+        self._print_scores(title, lines, scored, links, scoring)
         if errors and choices.errors:
             write_errors(choices.errors, errors.rows())
         if errors and choices.html:
@@ -372,6 +378,51 @@ class Evaluation:
                     "lost in the first stage, {ranked_low} ranked below 20".format_map(row)
                     + (f", {row['unanswered']} not looked for" if "unanswered" in row else "")
                 )
+
+    def _print_scores(
+        self,
+        title: str,
+        lines: Sequence[TableLine],
+        scored: Sequence[ScoredRun],
+        links: Sequence[GoldLink],
+        scoring: Scoring,
+    ) -> None:
+        """Print the figures of judged runs, and how they differ where that is asked for."""
+        choices = self._choices
+        rows = score_rows(scored, links, scoring)
+        pairs: list[dict[str, Any]] = []
+        if choices.compare:
+            measure = parse_measure(choices.compare)
+            compared = compare_methods(scored, links, measure, scoring)
+            pairs = [comparison_row(pair) for pair in compared]
+            rows = with_best(rows, scored[0].labels, measure.name, compared)
+            best = next((row["versus"] for row in rows if row["versus"]), "")
+            if (choices.format == "table" or choices.html) and best:
+                title += f"; difference: {measure.name} less that of {best}"
+        note = ""
+        if choices.experiment and choices.paper_column:
+            rows, note = with_printed(rows, lines), printed_figures.NOTE
+        self._results.add_table(rows)
+        label = f"tab:{_LABELS.get(choices.experiment or '', 'methods')}"
+        measures = [measure.name for measure in self._measures]
+        compared_by = choices.compare if choices.compare and pairs else ""
+        if choices.html:
+            self._page.add(rows, title, note)
+        else:
+            print_methods(rows, measures, choices.format, title, note, label, compared_by)
+        if pairs:
+            self._results.add_table(pairs)
+            named = f"Pairs of methods by {choices.compare}"
+            if choices.html:
+                self._page.add(pairs, named)
+            elif choices.format == "table":
+                print_rows(pairs, "table", named)
+            if choices.pairs:
+                write_table(choices.pairs, pairs)
+
+
+_LABELS = {"table2": "models", "table3": "similarities", "table4": "windows"}
+"""What the key of each table for LaTeX is called."""
 
 
 def _train_word2vec(index: CandidateIndex, field: Field) -> Path:

@@ -22,7 +22,7 @@ from allusion_es.evaluation.runner import (
 )
 from allusion_es.evaluation.runs import QueryRanking, Run
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import attempt_analysis, index_analyser
+from allusion_es.retrieval.pipeline import answerable, attempt_analysis, index_analyser
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field
 
 MANUAL = "manual"
@@ -214,9 +214,14 @@ def line_runs(
             yield lines[number], run
         if wanted[number] in needed:
             kept[number] = run
+    analyser = index_analyser(index)
+    analysed = {
+        number: [attempt_analysis(query, analyser) for query in task.sets[number].queries]
+        for number in {line.set for line in oracle_lines}
+    }
     for line in oracle_lines:
         tesserae, wmd = (kept[wanted.index(part)] for part in _oracle_parts(line))
-        queries = task.sets[line.set]
+        queries = answerable(analysed[line.set])
         yield line, _oracle_run(tesserae, wmd, links, queries, index, line.method.field)
 
 
@@ -229,7 +234,7 @@ def _oracle_run(
     tesserae: Run,
     wmd: Run,
     links: Sequence[GoldLink],
-    queries: QuerySet,
+    queries: Iterable[AnalysedQuery],
     index: CandidateIndex,
     field: Field,
 ) -> dict[str, QueryRanking]:
@@ -241,15 +246,13 @@ def _oracle_run(
     for the reranker `tesserae-wmd`. A query that the chosen model could not answer, or that cannot
     be analysed, is not in the run. Source: section 5.3 of the paper.
     """
-    analyser = index_analyser(index)
-    analysed = {query.query_id: attempt_analysis(query, analyser) for query in queries.queries}
+    analysed = {query.query.query_id: query for query in queries}
     run = {}
     for link in links:
         query_id = link.query.query_id
-        query = analysed.get(query_id)
-        if not isinstance(query, AnalysedQuery):
+        if query_id not in analysed:
             continue
-        types = set(query.words(field))
+        types = set(analysed[query_id].words(field))
         texts = index.texts(field, link.relevant)
         shares_two = any(len(types.intersection(texts.text(n))) > 1 for n in range(len(texts)))
         chosen = tesserae if shares_two else wmd

@@ -57,9 +57,8 @@ class AveragedVectors(PairReranker):
         return PairSums(
             weighted.query_words,
             weighted.query_weights,
-            weighted.words,
-            left @ right.T,
-            weighted.entries,
+            weighted.texts,
+            (left, right),
             weighted.weights,
             _length(mean) * norms,
         )
@@ -88,9 +87,5 @@ def _length(vector: Floats) -> float:
 
 def text_vectors(entries: WordCounts, weights: Floats, vectors: Floats) -> Floats:
     """Weighted sum of the vectors of each text's words, shape (entries.size, dimension)."""
-    from scipy.sparse import csr_array
-
-    starts = np.searchsorted(entries.texts, np.arange(entries.size + 1))
-    shape = (entries.size, len(vectors))
-    sums: Floats = csr_array((weights, entries.codes, starts), shape=shape) @ vectors
+    sums: Floats = entries.matrix(weights, len(vectors)) @ vectors
     return sums

@@ -33,10 +33,9 @@ class SharedTypes:
 def shared_types(query: Sequence[str], texts: CodedTexts) -> SharedTypes:
     """The types that each text shares with the query."""
     words = list(dict.fromkeys(query))
-    rows = _rows(words, texts)
+    types, entries = texts.entries_of(words)
     counts = texts.counts
-    shared = rows[counts.codes] >= 0
-    owners, types = counts.texts[shared], rows[counts.codes[shared]]
+    owners = counts.texts[entries]
     enough = np.bincount(owners, minlength=len(texts))[owners] > 1
     in_query = np.array([query.count(word) for word in words], dtype=np.float64)
     return SharedTypes(
@@ -44,7 +43,7 @@ def shared_types(query: Sequence[str], texts: CodedTexts) -> SharedTypes:
         owners[enough],
         types[enough],
         in_query[types[enough]],
-        counts.counts[shared][enough],
+        counts.counts[entries][enough],
         len(texts),
     )
 
@@ -61,15 +60,16 @@ def query_distances(shared: SharedTypes, frequencies: Floats, query: Sequence[st
     """
     numbers = {word: number for number, word in enumerate(shared.query_words)}
     tokens = np.array([numbers[word] for word in query], dtype=np.int64)
-    # The places of each shared type in the query, listed again for each text that shares it.
+    rarest = _Rarest.of(shared, frequencies)
+    # The places of each type in the query, listed again for each text whose rarest it is among.
     by_type = np.argsort(tokens, kind="stable")
-    starts = np.searchsorted(tokens[by_type], shared.types)
-    repeats = shared.query_counts.astype(np.int64)
-    entries = np.repeat(np.arange(len(repeats)), repeats)
-    within = np.arange(len(entries)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    places = by_type[starts[entries] + within]
+    starts = np.searchsorted(tokens[by_type], shared.types[rarest.entries])
+    repeats = shared.query_counts[rarest.entries].astype(np.int64)
+    within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    places = by_type[np.repeat(starts, repeats) + within]
+    entries = np.repeat(rarest.entries, repeats)
     order = np.lexsort((places, shared.texts[entries]))
-    return _distances(shared, frequencies, entries[order], places[order])
+    return rarest.distances(entries[order], places[order])
 
 
 def text_distances(shared: SharedTypes, frequencies: Floats, texts: CodedTexts) -> Integers:
@@ -85,53 +85,59 @@ def text_distances(shared: SharedTypes, frequencies: Floats, texts: CodedTexts) 
         texts: The texts.
     """
     width = max(len(shared.query_words), 1)
-    types = _rows(shared.query_words, texts)[texts.codes]
-    owners = np.repeat(np.arange(len(texts)), np.diff(texts.offsets))
-    # For each occurrence in a text, the entry of its text and type in `shared`; occurrences in
-    # texts that share fewer than two types have none.
-    keys = shared.texts * width + shared.types
-    order = np.argsort(keys)
-    places = np.flatnonzero(types >= 0)
-    wanted = owners[places] * width + types[places]
-    found = np.searchsorted(keys, wanted, sorter=order)
-    is_shared = found < len(keys)
-    is_shared[is_shared] = keys[order[found[is_shared]]] == wanted[is_shared]
-    return _distances(shared, frequencies, order[found[is_shared]], places[is_shared])
+    rarest = _Rarest.of(shared, frequencies)
+    types, places = texts.occurrences_of(shared.query_words)
+    owners = texts.owners[places]
+    # The entry of each text and type, -1 where it is not among the rarest.
+    entries = np.full(len(texts) * width, -1, dtype=np.int32)
+    entries[shared.texts[rarest.entries] * width + shared.types[rarest.entries]] = rarest.entries
+    found = entries[owners * width + types]
+    return rarest.distances(found[found >= 0], places[found >= 0])
 
 
-def _rows(words: list[str], texts: CodedTexts) -> Integers:
-    """The position in `words` of each word of `texts`, or -1; shape (len(texts.words),)."""
-    rows = np.full(len(texts.words), -1, dtype=np.int64)
-    numbers, places = texts.find(words)
-    rows[places] = numbers
-    return rows
+@dataclass(frozen=True, slots=True)
+class _Rarest:
+    """The rarest shared types of each text: the two rarest, and all that tie with the second.
 
+    Attributes:
+        shared: The shared types.
+        entries: Numbers of the rarest among them, ascending.
+        kinds: For each entry of `shared` a number; of the rarest, two pair if theirs differ.
+    """
 
-def _distances(
-    shared: SharedTypes, frequencies: Floats, entries: Integers, places: Integers
-) -> Integers:
-    """`text_distances` from the occurrences of shared types, by text, then by place."""
-    least, second = _two_lowest(shared, frequencies)
-    kept = frequencies[entries] <= second[shared.texts[entries]]
-    entries, places = entries[kept], places[kept]  # of the rarest words alone
-    texts = shared.texts[entries]
-    # One word is rarest: it pairs with any of the second frequency, and those do not pair among
-    # themselves. Or several are equally rare: any two different ones of them pair.
-    single = (least < second)[texts]
-    kinds = np.where(single, frequencies[entries] == least[texts], shared.types[entries])
-    # The nearest occurrences of different kinds have no kept occurrence between them.
-    pairs = np.flatnonzero((texts[1:] == texts[:-1]) & (kinds[1:] != kinds[:-1]))
-    far = np.iinfo(np.int64).max
-    distances = np.full(shared.size, far)
-    np.minimum.at(distances, texts[pairs], places[pairs + 1] - places[pairs])
-    return np.where(distances == far, 0, distances)
+    shared: SharedTypes
+    entries: Integers
+    kinds: Integers
 
+    @classmethod
+    def of(cls, shared: SharedTypes, frequencies: Floats) -> "_Rarest":
+        """The rarest by `frequencies`, one for each entry of `shared`."""
+        sizes = np.bincount(shared.texts)
+        sizes = sizes[sizes > 0]
+        if not len(sizes):
+            return cls(shared, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        starts = np.cumsum(sizes) - sizes
+        least = np.repeat(np.minimum.reduceat(frequencies, starts), sizes)
+        ties = np.add.reduceat((frequencies == least).astype(np.int64), starts)
+        others = np.where(frequencies == least, np.inf, frequencies)
+        # One word is rarest: it pairs with any of the second frequency, and those do not pair
+        # among themselves. Or several are equally rare: any two different ones of them pair.
+        single = np.repeat(ties == 1, sizes)
+        second = np.where(single, np.repeat(np.minimum.reduceat(others, starts), sizes), least)
+        kinds = np.where(single, frequencies == least, shared.types)
+        return cls(shared, np.flatnonzero(frequencies <= second), kinds)
 
-def _two_lowest(shared: SharedTypes, frequencies: Floats) -> tuple[Floats, Floats]:
-    """The two lowest frequencies of shared types of each text, shape (size,), or infinity."""
-    order = np.lexsort((frequencies, shared.texts))
-    texts, first = np.unique(shared.texts[order], return_index=True)
-    lowest = np.full((2, shared.size), np.inf)
-    lowest[0, texts] = frequencies[order[first]]
-    lowest[1, texts] = frequencies[order[first + 1]]
-    return lowest[0], lowest[1]
+    def distances(self, entries: Integers, places: Integers) -> Integers:
+        """The least distance of two rarest types of each text, 0 where there are no two.
+
+        Args:
+            entries: For each occurrence of a rarest type its entry, by text, then by place.
+            places: Where each occurrence is.
+        """
+        texts, kinds = self.shared.texts[entries], self.kinds[entries]
+        # The nearest occurrences of different kinds have no kept occurrence between them.
+        pairs = np.flatnonzero((texts[1:] == texts[:-1]) & (kinds[1:] != kinds[:-1]))
+        far = np.iinfo(np.int64).max
+        distances = np.full(self.shared.size, far)
+        np.minimum.at(distances, texts[pairs], places[pairs + 1] - places[pairs])
+        return np.where(distances == far, 0, distances)

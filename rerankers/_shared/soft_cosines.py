@@ -3,7 +3,6 @@
 import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -97,11 +96,17 @@ class SoftCosineReranker(PairReranker):
         return PairSums(
             asked,
             weights,
-            weighted.words,
+            weighted.texts,
             between,
-            weighted.entries,
             weighted.weights,
-            np.sqrt(square * self._kept_squares(weighted, right, candidates, collection)),
+            np.sqrt(
+                square
+                * collection.kept(
+                    lambda: self._kept_squares(weighted, right, candidates, collection),
+                    self,
+                    candidates.texts,
+                )
+            ),
         )
 
     def similarity(self, left: WordFeatures, right: WordFeatures) -> Singles:
@@ -126,20 +131,18 @@ class SoftCosineReranker(PairReranker):
             some = WordCounts(
                 entries.texts[is_new], entries.codes[is_new], entries.counts[is_new], entries.size
             )
-            part = replace(weighted, entries=some, weights=weighted.weights[is_new])
-            squares[new] = self.squares(part, features)[new]
+            squares[new] = self.squares(some, weighted.weights[is_new], features)[new]
             if len(memory) > _MEMORY_SIZE:
                 memory.clear()
             for number in np.flatnonzero(new).tolist():
                 memory[ids[number]] = float(squares[number])
         return squares
 
-    def squares(self, weighted: WeightedWords, features: WordFeatures) -> Floats:
-        """`sum_ij S_ij p_i p_j` of each candidate, shape (size,).
+    def squares(self, entries: WordCounts, weights: Floats, features: WordFeatures) -> Floats:
+        """`sum_ij S_ij p_i p_j` of each text, shape (entries.size,).
 
         S_ii = 1 is added apart, so that it is exact whatever `compare` gives for it.
         """
-        entries, weights = weighted.entries, weighted.weights
         squares = entries.sums(weights**2)
         sizes = np.bincount(entries.texts, minlength=entries.size)
         starts = np.cumsum(sizes) - sizes

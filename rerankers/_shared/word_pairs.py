@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
-from allusion_es.retrieval.coded_texts import WordCounts
+from allusion_es.retrieval.coded_texts import CodedTexts, WordCounts
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import (
@@ -41,6 +41,11 @@ def shares(explanation: Explanation, score: float, otherwise: tuple[str, str]) -
     return {pair: score * part / total for pair, part in kept.items()}
 
 
+Similarity = NDArray[np.floating] | tuple[NDArray[np.floating], NDArray[np.floating]]
+"""Similarities of words i of a query and words j of texts: S of shape (i, j), or L and R of shapes
+(i, dimension) and (j, dimension), where S is L times the transpose of R."""
+
+
 @dataclass(frozen=True, slots=True)
 class PairSums:
     """`sum over i, j of q_i S_ij p_jt / divisor_t` for each candidate t.
@@ -48,41 +53,56 @@ class PairSums:
     Attributes:
         query_words: Distinct words i of the query.
         query_weights: q, shape (len(query_words),).
-        words: Distinct words j of the candidates.
-        similarity: S, shape (len(query_words), len(words)); None where each word is similar to
-            itself alone.
-        entries: Which words each candidate has.
-        weights: p, one an entry, shape (entries,).
-        divisors: One a candidate, shape (entries.size,); where it is 0 so is the score.
+        texts: The candidates' texts, with their distinct words j.
+        similarity: S, or its factors; None where each word is similar to itself alone.
+        weights: p, one for each entry of `texts.counts`, shape (entries,).
+        divisors: One a candidate, shape (len(texts),); where it is 0 so is the score.
     """
 
     query_words: Sequence[str]
     query_weights: Floats
-    words: Sequence[str]
-    similarity: NDArray[np.floating] | None
-    entries: WordCounts
+    texts: CodedTexts
+    similarity: Similarity | None
     weights: Floats
     divisors: Floats
 
     def scores(self) -> Floats:
-        """The scores, shape (entries.size,)."""
-        if self.similarity is None:
-            pull = np.zeros(len(self.words))
-            rows, columns = equal_words(self.query_words, self.words)
-            pull[columns] = self.query_weights[rows]
-        else:
-            pull = self.query_weights @ self.similarity
-        sums = self.entries.sums(self.weights * pull[self.entries.codes])
+        """The scores, shape (len(texts),)."""
+        similarity = self.similarity
+        sums = self._equal_sums() if similarity is None else self._similar_sums(similarity)
         return np.divide(sums, self.divisors, out=np.zeros(len(sums)), where=self.divisors > 0)
+
+    def _equal_sums(self) -> Floats:
+        """The sums where only equal words are similar: few texts share a word with the query."""
+        rows, entries = self.texts.entries_of(self.query_words)
+        sums = np.bincount(
+            self.texts.counts.texts[entries],
+            weights=self.weights[entries] * self.query_weights[rows],
+            minlength=len(self.texts),
+        )
+        return sums.astype(np.float64, copy=False)
+
+    def _similar_sums(self, similarity: Similarity) -> Floats:
+        if isinstance(similarity, tuple):
+            left, right = similarity
+            pull = right @ (self.query_weights @ left)
+        else:
+            pull = self.query_weights @ similarity
+        sums: Floats = self.texts.counts.matrix(self.weights, len(self.texts.words)) @ pull
+        return sums
 
     def explanation(self, number: int) -> tuple[Contribution, ...]:
         """Each pair's addend in one candidate's score; pairs that add nothing are left out."""
-        first, last = np.searchsorted(self.entries.texts, [number, number + 1])
-        codes = self.entries.codes[first:last]
-        found = [self.words[code] for code in codes.tolist()]
+        entries = self.texts.counts
+        first, last = np.searchsorted(entries.texts, [number, number + 1])
+        codes = entries.codes[first:last]
+        found = [self.texts.words[code] for code in codes.tolist()]
         if self.similarity is None:
             parts = np.zeros((len(self.query_words), len(found)))
             parts[equal_words(self.query_words, found)] = 1.0
+        elif isinstance(self.similarity, tuple):
+            left, right = self.similarity
+            parts = (left @ right[codes].T).astype(np.float64, copy=False)
         else:
             parts = self.similarity[:, codes].astype(np.float64)
         divisor = float(self.divisors[number])
@@ -146,40 +166,53 @@ class WeightedWords:
     Attributes:
         query_words: The query's distinct words.
         query_weights: Shape (len(query_words),).
-        words: The candidates' distinct words.
-        entries: Which words each candidate has.
-        weights: One an entry, shape (entries,).
+        texts: The candidates' texts.
+        weights: One for each entry of `texts.counts`, shape (entries,).
     """
 
     query_words: list[str]
     query_weights: Floats
-    words: tuple[str, ...]
-    entries: WordCounts
+    texts: CodedTexts
     weights: Floats
 
-    def norms(self) -> Floats:
-        """Length of the query's vector times that of each candidate's, shape (size,)."""
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The candidates' distinct words."""
+        return self.texts.words
+
+    @property
+    def entries(self) -> WordCounts:
+        """The words that each candidate has."""
+        return self.texts.counts
+
+    def norms(self, collection: Collection) -> Floats:
+        """Length of the query's vector times that of each candidate's, shape (len(texts),)."""
         square = float(self.query_weights @ self.query_weights)
-        return np.sqrt(square * self.entries.sums(self.weights**2))
+        squares = collection.kept(
+            lambda: self.entries.sums(self.weights**2), WeightedWords, self.texts, self.weights
+        )
+        return np.sqrt(square * squares)
 
 
 def by_counts(query: AnalysedQuery, candidates: Candidates) -> WeightedWords:
     """Words weighted by how often they occur in their text."""
     counts = Counter(query.words(candidates.field))
-    entries = candidates.texts.counts
     tf = np.array(list(counts.values()), dtype=np.float64)
-    return WeightedWords(list(counts), tf, candidates.texts.words, entries, entries.counts)
+    return WeightedWords(list(counts), tf, candidates.texts, candidates.texts.counts.counts)
 
 
 def by_tfidf(query: AnalysedQuery, candidates: Candidates, collection: Collection) -> WeightedWords:
     """Words weighted by term frequency times the paper's idf (section 5.1)."""
     plain = by_counts(query, candidates)
     asked = collection.statistics(candidates.field, plain.query_words)
-    found = collection.statistics(candidates.field, plain.words)
+
+    def passage_weights() -> Floats:
+        found = collection.statistics(candidates.field, plain.words)
+        return plain.weights * idf(found.df, found.passages)[plain.entries.codes]
+
     return WeightedWords(
         plain.query_words,
         plain.query_weights * idf(asked.df, asked.passages),
-        plain.words,
-        plain.entries,
-        plain.weights * idf(found.df, found.passages)[plain.entries.codes],
+        plain.texts,
+        collection.kept(passage_weights, by_tfidf, candidates.texts),
     )

@@ -209,6 +209,8 @@ def query(
         tag = tag or f"{first_stage}.{field}.{rerank}"
         _print(told, retriever, format or AnswerFormat.table, tag, explain, partial)
     tell_missing(partial)
+    for warning in retriever.warnings:
+        print(f"note: {warning}", file=sys.stderr)
     if unanswered:
         raise left_out(unanswered, len(queries))
 

@@ -59,7 +59,10 @@ def evaluate(
         typer.Option(help="Score this TREC run instead of a method.", show_default=False),
     ] = None,
     methods: Annotated[
-        str, typer.Option(help="Rerankers, with commas; none is the first stage alone.")
+        str,
+        typer.Option(
+            help="Rerankers, with commas; none is the first stage alone, none:dense another one."
+        ),
     ] = "soft-cosine",
     input: Annotated[str, typer.Option(help="token, lemma, or both with a comma.")] = "lemma",
     first_stage: Annotated[

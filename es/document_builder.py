@@ -81,12 +81,17 @@ def passage_documents(
         _others(spool, parallels) if parallels else {},
     )
     table = _VectorTable(fields, vectors)
-    pieces = (
-        (batch, {field: table.means(field, words) for field, words in batch.fields.items()}, rows)
-        for batch, rows in zip(spool.read(), _whole_numbers(spool, encoded), strict=True)
-    )
+
+    def pieces() -> Iterator[tuple[SpooledBatch, dict[Field, NDArray[np.int32]], Integers]]:
+        start = 0
+        for batch in spool.read():
+            end = start + len(batch.ids)
+            means = {field: table.means(field, words) for field, words in batch.fields.items()}
+            yield batch, means, _whole_numbers(encoded, start, end)
+            start = end
+
     # Mean vectors are made here: each process would need its own copy of all word vectors.
-    for _, documents in in_order(builder, pieces, workers, ADVICE):
+    for _, documents in in_order(builder, pieces(), workers, ADVICE):
         yield from documents
 
 
@@ -166,18 +171,13 @@ class DocumentBuilder:
         return found
 
 
-def _whole_numbers(spool: Spool, encoded: SpilledArray | None) -> Iterator[Integers]:
-    """The encoder vectors of each batch of passages, as whole numbers in the same proportions."""
-    start = 0
-    for batch in spool.read():
-        end = start + len(batch.ids)
-        if encoded is None:
-            yield np.zeros((len(batch.ids), 0), dtype=np.int64)
-        else:
-            rows = encoded.read(start, end)
-            scale = 1 if rows.dtype == np.int8 else _HALF_SCALE
-            yield (rows.astype(np.float64) * scale).astype(np.int64)
-        start = end
+def _whole_numbers(encoded: SpilledArray | None, start: int, end: int) -> Integers:
+    """The encoder vectors of some passages, as whole numbers in the same proportions."""
+    if encoded is None:
+        return np.zeros((end - start, 0), dtype=np.int64)
+    rows = encoded.read(start, end)
+    scale = 1 if rows.dtype == np.int8 else _HALF_SCALE
+    return (rows.astype(np.float64) * scale).astype(np.int64)
 
 
 def _others(spool: Spool, parallels: Parallels) -> dict[str, list[str]]:

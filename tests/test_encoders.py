@@ -57,7 +57,7 @@ def test_vectors_are_the_mean_of_those_of_tokens(tmp_path: Path) -> None:
 def test_pooling_is_the_users_or_the_models(
     tmp_path: Path, pooling: str, unit: tuple[float, ...]
 ) -> None:
-    wanted = np.array(unit) / max(np.hypot(*unit), 1)
+    wanted = np.array(unit) / max(float(np.linalg.norm(unit)), 1)
     text = "odium lux lux"
     own = little_models.encoder(tmp_path / "own", f"{pooling}_token" + "s" * (pooling != "cls"))
     silent = little_models.encoder(tmp_path / "silent", None)

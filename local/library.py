@@ -23,11 +23,8 @@ from allusion_es.local.build import build_local
 from allusion_es.local.index import KeptVectors, LocalIndex
 from allusion_es.retrieval.analysed import Unanalysed, reread
 from allusion_es.retrieval.citation_models import CitationModels
-<<<<<<< HEAD
-from allusion_es.retrieval.encoder_vectors import EncodedPassages
-=======
 from allusion_es.retrieval.defaults import DEFAULTS
->>>>>>> front
+from allusion_es.retrieval.encoder_vectors import EncodedPassages
 from allusion_es.retrieval.index import MAX_K1, IndexSettings, check_name
 
 VULGATE_NAME = DEFAULTS.name

@@ -66,19 +66,10 @@ def evaluate(
         typer.Option(help="Score this TREC run instead of a method.", show_default=False),
     ] = None,
     methods: Annotated[
-<<<<<<< HEAD
-        str,
-        typer.Option(
-            help="Rerankers, with commas; none is the first stage alone, none:dense another one."
-        ),
-    ] = "soft-cosine",
-    input: Annotated[str, typer.Option(help="token, lemma, or both with a comma.")] = "lemma",
-    first_stage: Annotated[
-=======
->>>>>>> front
         str | None,
         typer.Option(
-            help=f"Rerankers, with commas; none is the first stage alone. {_default('rerank')}",
+            help="Rerankers, with commas; none is the first stage alone, none:dense another one. "
+            f"{_default('rerank')}",
             show_default=False,
         ),
     ] = None,

@@ -65,7 +65,7 @@ def index(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Local
 
 
 def answer(index: LocalIndex, text: str, **options: object) -> Answer:
-    chosen = {"generators": ("dense",), "reranker": None, **options}
+    chosen = {"generators": ("dense",), "reranker": None, "grouped": False, **options}
     return Retriever(index, QueryOptions(**chosen)).answer(text)  # type: ignore[arg-type]
 
 
@@ -194,7 +194,9 @@ def test_models_are_named_in_notes_and_parts_of_a_fusion(index: LocalIndex, pair
     retriever = Retriever(
         index,
         QueryOptions(
+            generators=("bm25",),
             reranker="fuse:encoder-cosine+cross-encoder+bm25",
+            grouped=False,
             settings={"cross-encoder": {"model": str(pairs)}},
         ),
     )

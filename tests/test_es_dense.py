@@ -166,8 +166,8 @@ def test_other_citations_leave_the_encoder_as_it_is(
 # drawn by chance, as these are; what is stored as bytes loses none.
 @pytest.mark.parametrize(("knn", "least"), [("hnsw", 0.95), ("int8_hnsw", 0.85)])
 def test_approximate_search_finds_nearly_the_same(
-    knn: str, least: float, server: Server, library: Library, verses: Sequence[Passage], model: Path,
-    here: LocalIndex,
+    knn: str, least: float, server: Server, library: Library, verses: Sequence[Passage],
+    model: Path, here: LocalIndex,
 ) -> None:  # fmt: skip
     prepared = library.prepare(verses, options(model, here.name))
     build_es_index(server, "fast", *prepared, knn=knn)  # type: ignore[arg-type]

@@ -111,8 +111,8 @@ def query(
     first_stage: Annotated[
         str,
         typer.Option(
-            help="Where candidates come from: fused (all that the index has), bm25, tfidf, knn, "
-            "rrf (these three), ngrams, citations, expansion, or a generator of another package."
+            help="Candidates: fused (all), bm25, tfidf, knn, rrf (these three), ngrams, "
+            "citations, expansion, or a plug-in."
         ),
     ] = DEFAULTS.first_stage,
     field: Annotated[
@@ -122,7 +122,7 @@ def query(
         int, typer.Option(help="How many candidates to rescore.")
     ] = DEFAULTS.candidates,
     rerank: Annotated[
-        str, typer.Option(help="Reranker ('allusion-es list rerankers'), or none.")
+        str, typer.Option(help="Reranker (allusion-es list rerankers), or none.")
     ] = DEFAULTS.rerank,
     top: Annotated[
         int, typer.Option("--top", "-k", help="How many passages to show.")
@@ -146,7 +146,7 @@ def query(
     ] = None,
     group: Annotated[
         bool,
-        typer.Option(help="Show passages that say nearly the same as one; never in TREC output."),
+        typer.Option(help="Show near-duplicates as one; never in TREC output."),
     ] = DEFAULTS.group,
     explain: Annotated[
         bool,
@@ -158,7 +158,7 @@ def query(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write a report for a browser, with all reasons, instead of printing.",
+            help="Write a report for a browser instead of printing.",
             show_default=False,
         ),
     ] = None,
@@ -209,12 +209,11 @@ def query(
     )
     unanswered: list[Unanswered] = []
     told = _told(retriever.answers(queries), len(queries), html is not None, unanswered)
+    method = f"{first_stage}.{field}.{rerank}"
     if html is not None:
-        method = f"{first_stage}.{field}.{rerank}"
         write_answers(html, told, retriever, index, method, lambda: missing_note(partial))
     else:
-        tag = tag or f"{first_stage}.{field}.{rerank}"
-        _print(told, retriever, format or AnswerFormat.table, tag, explain, partial)
+        _print(told, retriever, format or AnswerFormat.table, tag or method, explain, partial)
     tell_missing(partial)
     for warning in retriever.warnings:
         print(f"note: {warning}", file=sys.stderr)
@@ -287,8 +286,4 @@ def _tell(answer: "Answer") -> None:
     if answer.doubt:
         print(f"query {identifier}: {answer.doubt}", file=sys.stderr)
     if answer.cut:
-        print(
-            f"query {identifier}: {answer.cut} of its most frequent words were not searched for; "
-            "a shorter query finds more",
-            file=sys.stderr,
-        )
+        print(f"query {identifier}: {answer.cut_note}", file=sys.stderr)

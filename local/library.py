@@ -133,6 +133,7 @@ class Library:
             InputError: There is no passage, or two have the same id.
             StorageError: It cannot be written.
         """
+        check_name(name)  # before anything is fetched
         return self.build_prepared(name, self.prepare(passages, options))
 
     def build_prepared(self, name: str, prepared: Prepared) -> int:

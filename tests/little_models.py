@@ -93,6 +93,17 @@ def cross_encoder(folder: Path, classes: int = 1, most: int = 16) -> Path:
     return folder
 
 
+def parameters(
+    folder: Path, vectors: Mapping[str, tuple[float, ...]]
+) -> Mapping[str, Mapping[str, str]]:
+    """Write a model for each reranker that has to be given one, and give their parameters."""
+    written = {
+        "encoder-cosine": encoder(folder / "encoder", vectors=vectors, most=64),
+        "cross-encoder": cross_encoder(folder / "pairs", most=64),
+    }
+    return {name: {"model": str(model)} for name, model in written.items()}
+
+
 def tokenizer(folder: Path, words: list[str], most: int) -> None:
     """Write a tokenizer of words between [CLS] and [SEP]."""
     folder.mkdir(parents=True)

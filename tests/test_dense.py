@@ -85,6 +85,21 @@ def test_dense_ranks_by_the_cosine(index: LocalIndex) -> None:
     assert answer(index, "ignotum").hits == ()
 
 
+def test_an_index_of_the_last_format_is_read(tmp_path: Path) -> None:
+    library = Library(tmp_path / "data")
+    passages = [Passage(name, text) for name, text in TEXTS.items()]
+    library.build("old", passages, BuildOptions(vectors=False))
+    path = library.path("old")
+    saved = ArrayFile(path, "")
+    arrays = {name: np.array(saved.load(name)) for name in saved._table}
+    settings = {key: value for key, value in saved.meta["settings"].items() if key != "encoder"}
+    assert settings != saved.meta["settings"]
+    save_arrays(path, {**saved.meta, "format": 3, "settings": settings}, arrays)
+    old = library.open("old")
+    assert "dense" not in old.capabilities
+    assert answer(old, "amor", generators=("fused",)).hits[0].id == "a"
+
+
 def test_words_in_common_are_not_needed(index: LocalIndex) -> None:
     assert [hit.id for hit in answer(index, "amor", top=1).hits] == ["a"]
     with_words = answer(index, "amor", generators=("bm25",))

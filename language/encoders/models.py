@@ -240,7 +240,8 @@ def _from_hub(name: str, revision: str, folder: Path, *, is_local: bool) -> Mode
         name: `OWNER/NAME`.
         revision: A branch, tag or commit.
         folder: The data folder.
-        is_local: Take only what was fetched before.
+        is_local: Take only what was fetched before; else fetch what was not, so that a model
+            named in each query asks for no network after the first.
     """
     try:
         from huggingface_hub import snapshot_download
@@ -250,8 +251,9 @@ def _from_hub(name: str, revision: str, folder: Path, *, is_local: bool) -> Mode
     patterns = [*_FETCHED]
     if has_sentence_transformers():
         patterns += _WEIGHTS
-    try:
-        snapshot = snapshot_download(
+
+    def snapshot_of(*, is_local: bool) -> str:
+        return snapshot_download(
             name,
             revision=revision,
             cache_dir=folder / "encoders" / "hub",
@@ -260,6 +262,14 @@ def _from_hub(name: str, revision: str, folder: Path, *, is_local: bool) -> Mode
             # Its own default is read when it is imported; this one also when a program sets it.
             endpoint=os.environ.get("HF_ENDPOINT"),
         )
+
+    try:
+        try:
+            snapshot = snapshot_of(is_local=True)
+        except LocalEntryNotFoundError:  # also where an earlier download broke off
+            if is_local:
+                raise
+            snapshot = snapshot_of(is_local=False)
     except LocalEntryNotFoundError as error:
         if is_local:
             raise InputError(

@@ -162,7 +162,10 @@ def test_faults_are_told_in_one_line(tmp_path: Path) -> None:
         assert all(part in str(error.value) for part in told), error.value
 
     refused(tmp_path / "no", "there is no folder", "OWNER/NAME")
+    refused("", "there is no folder ''", "OWNER/NAME")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "verses.tsv").write_text("id\ttext\n")
+    refused(tmp_path / "verses.tsv", "not an .onnx file; give one, or the folder of an export")
     refused(tmp_path / "empty", "no model.onnx", "docs/neural.md")
     silent = little_models.encoder(tmp_path / "silent", None)
     refused(silent, "--pooling mean, cls or max")

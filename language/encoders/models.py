@@ -150,7 +150,7 @@ def find_model(model: str, folder: Path) -> ModelFiles:
         UsageError: A package is missing.
     """
     path = Path(model).expanduser()
-    if path.exists():
+    if model and path.exists():
         return _local(path.resolve(), str(path.resolve()))
     named = _HUB_NAME.fullmatch(model)
     if named is None:
@@ -208,6 +208,8 @@ def has_sentence_transformers() -> bool:
 def _local(path: Path, model: str) -> ModelFiles:
     """The files in a folder, or those around an `.onnx` file."""
     if path.is_file():
+        if path.suffix != ".onnx":
+            raise InputError(f"{path}: not an .onnx file; give one, or the folder of an export")
         folder, onnx = path.parent, path
         # Exports of a model lie in a folder `onnx` beside its other files.
         if folder.name == "onnx" and not (folder / "tokenizer.json").exists():

@@ -12,7 +12,7 @@ from allusion_es.cli.options import (
     library,
     takes_server,
 )
-from allusion_es.core.errors import AllusionError
+from allusion_es.core.errors import AllusionError, UsageError
 
 _PACKAGES = (
     "allusion-es",
@@ -24,6 +24,9 @@ _PACKAGES = (
     "pyemd",
     "simplemma",
 )
+
+_OPTIONAL = ("huggingface_hub", "onnxruntime", "tokenizers")
+"""Packages of the extra `neural`, which only models of the user's need."""
 
 Row = dict[str, str]
 """A line of the table: `what` was checked, its `state` (ok, wrong or missing), and a `detail`."""
@@ -58,6 +61,12 @@ def _versions() -> Iterator[Row]:
         except PackageNotFoundError:
             detail = f"missing; install it with '{sys.executable} -m pip install {package}'"
             yield {"what": package, "state": "wrong", "detail": detail}
+    for package in _OPTIONAL:
+        try:
+            yield {"what": package, "state": "ok", "detail": version(package)}
+        except PackageNotFoundError:
+            detail = "only for models of your own; pip install 'allusion-es[neural]'"
+            yield {"what": package, "state": "missing", "detail": detail}
 
 
 def _configuration() -> Row:
@@ -86,6 +95,29 @@ def _data() -> Iterator[Row]:
 def _indexes() -> Iterator[Row]:
     for name in library().names():
         yield _checked(f"index {name}", lambda name=name: _index_detail(name))  # type: ignore[misc]
+        yield from _encoder(name)
+
+
+def _encoder(name: str) -> Iterator[Row]:
+    """A row for the encoder of an index that has one: whether queries can be encoded."""
+    try:
+        index = library().open(name)
+    except AllusionError:
+        return  # the index's own row says why
+    settings = index.settings.encoder
+    if settings is None:
+        return
+    what = f"encoder of {name}"
+    try:
+        missing = index.encoder is None
+    except UsageError as error:  # a package is missing; all but dense searches work
+        yield {"what": what, "state": "missing", "detail": str(error)}
+    except AllusionError as error:
+        yield {"what": what, "state": "wrong", "detail": str(error)}
+    else:
+        assert not missing
+        detail = f"{settings.name}, {settings.dimension} numbers, pooling {settings.pooling}"
+        yield {"what": what, "state": "ok", "detail": detail}
 
 
 def _data_detail(data: object) -> str:

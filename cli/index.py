@@ -21,6 +21,7 @@ from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
     from allusion_es.corpora.passage import Passage
+    from allusion_es.language.encoders.settings import EncoderChoice
 
 
 class PassageFormat(StrEnum):
@@ -36,6 +37,7 @@ class Neighbours(StrEnum):
 
     flat = "flat"
     hnsw = "hnsw"
+    int8_hnsw = "int8_hnsw"
 
 
 @takes_server
@@ -97,12 +99,53 @@ def index(
             show_default=False,
         ),
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Give passages vectors of a sentence encoder, for 'dense' and 'encoder-cosine': a "
+            "folder with an ONNX export, or a name on the hub (docs/neural.md).",
+            show_default=False,
+        ),
+    ] = None,
+    pooling: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How the encoder's vectors of tokens become one: mean, cls, max, or none where it "
+            "gives one; as the model's files say by default.",
+            show_default=False,
+        ),
+    ] = None,
+    query_prefix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="What the encoder wants before queries, such as 'query: '; as the model's files "
+            "say by default.",
+            show_default=False,
+        ),
+    ] = None,
+    passage_prefix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="The same before passages: 'passage: '.", show_default=False
+        ),
+    ] = None,
+    encoder_store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE",
+            help="How the encoder's vectors are kept: int8 (the default) or float16.",
+            show_default=False,
+        ),
+    ] = None,
     k1: Annotated[float, typer.Option(help="BM25's term-frequency saturation.")] = 1.2,
     b: Annotated[float, typer.Option(help="BM25's length normalisation.")] = 0.75,
     shards: Annotated[int, typer.Option(min=1, help="Shards on Elasticsearch.")] = 1,
     replicas: Annotated[int, typer.Option(min=0, help="Replicas on Elasticsearch.")] = 0,
     knn: Annotated[
-        Neighbours, typer.Option(help="Nearest neighbours on Elasticsearch: exact or fast.")
+        Neighbours, typer.Option(help="Nearest neighbours on Elasticsearch: exact (flat) or fast.")
     ] = Neighbours.flat,
     workers: Annotated[
         int | None,
@@ -120,22 +163,24 @@ def index(
     from allusion_es.retrieval.index import check_name
 
     chosen = check_name(name or _name_of(path))
-    options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
+    chosen_encoder = _encoder(encoder, pooling, query_prefix, passage_prefix, encoder_store)
+    options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links, chosen_encoder)
     columns = column_names(text=text_column, id=id_column)
     passages = windowed(_passages(path, kind, work, columns), window, window_words, step)
     books = library(workers)
     if server.url is None:
-        count, where = books.build(chosen, passages, options), str(books.path(chosen))
+        prepared = books.prepare(passages, options)
+        count, where = books.build_prepared(chosen, prepared), str(books.path(chosen))
     else:
         from allusion_es.cli.progress import progress
         from allusion_es.es.build import build_es_index
 
         with server.connect() as connected:
-            where = connected.url
+            where, prepared = connected.url, books.prepare(passages, options)
             count = build_es_index(
                 connected,
                 chosen,
-                *books.prepare(passages, options),
+                *prepared,
                 shards=shards,
                 replicas=replicas,
                 knn=knn.value,
@@ -143,6 +188,32 @@ def index(
                 workers=books.workers,
             )
     print(f"index {chosen!r}: {count} passages in {where}", file=sys.stderr)
+    encoded = prepared[-1]
+    if encoded is not None and encoded.cut:
+        settings = encoded.settings
+        print(
+            f"note: {encoded.cut} passages are longer than the {settings.max_tokens} tokens that "
+            f"{settings.name} reads, and were cut",
+            file=sys.stderr,
+        )
+
+
+def _encoder(
+    model: str | None,
+    pooling: str | None,
+    query_prefix: str | None,
+    passage_prefix: str | None,
+    store: str | None,
+) -> "EncoderChoice | None":
+    from allusion_es.language.encoders.settings import EncoderChoice
+
+    if model is not None:
+        return EncoderChoice(model, pooling, query_prefix, passage_prefix, store or "int8")
+    if any(option is not None for option in (pooling, query_prefix, passage_prefix, store)):
+        raise UsageError(
+            "--pooling, --query-prefix, --passage-prefix and --encoder-store need --encoder"
+        )
+    return None
 
 
 def _name_of(path: Path | None) -> str:

@@ -214,8 +214,10 @@ def _rebuild(
 
     with server.connect() as connected:
         books = library()
-        there = open_index(connected, index.name, books.vectors, books.citations)
-        give_citations(connected, there, vectors, progress)
+        there = open_index(
+            connected, index.name, books.vectors, books.citations, encoders=books.encoder
+        )
+        give_citations(connected, there, vectors, progress, books.folder)
 
 
 def _undo(index: "CandidateIndex", server: ServerOptions) -> None:

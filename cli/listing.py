@@ -54,7 +54,9 @@ def _local_indexes() -> Iterator[dict[str, Any]]:
     indexes = library()
     for name in indexes.names():
         try:
-            detail = f"{len(indexes.open(name))} passages"
+            index = indexes.open(name)
+            encoder = index.settings.encoder
+            detail = _index_detail(len(index), encoder.name if encoder else "")
         except AllusionError as error:
             detail = str(error)
         yield {"kind": "index", "name": name, "where": "in process", "detail": detail}
@@ -66,8 +68,12 @@ def _server_indexes(server: ServerOptions) -> Iterator[dict[str, Any]]:
     with server.connect() as connected:
         indexes, where = list_indexes(connected), connected.url
     for index in indexes:
-        detail = index.problem or f"{index.passages} passages"
+        detail = index.problem or _index_detail(index.passages, index.encoder)
         yield {"kind": "index", "name": index.name, "where": where, "detail": detail}
+
+
+def _index_detail(passages: int, encoder: str) -> str:
+    return f"{passages} passages" + (f", encoder {encoder}" if encoder else "")
 
 
 def _plugins(kind: What) -> Iterator[dict[str, Any]]:

@@ -287,4 +287,5 @@ def open_candidate_index(
         return books.open(name)
     from allusion_es.es.index import open_index
 
-    return open_index(server.connect(), name, books.vectors, books.citations, partial)
+    connected = server.connect()
+    return open_index(connected, name, books.vectors, books.citations, partial, books.encoder)

@@ -207,6 +207,8 @@ def query(
     else:
         _print(told, retriever, format or AnswerFormat.table, tag or method, explain, partial)
     tell_missing(partial)
+    for warning in retriever.warnings:
+        print(f"note: {warning}", file=sys.stderr)
     if unanswered:
         raise left_out(unanswered, len(queries))
 

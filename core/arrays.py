@@ -49,7 +49,7 @@ _ALIGN = 64
 """A cache line: numpy is fastest where arrays begin at its start."""
 
 _INTEGERS = frozenset({"|i1", "|u1", "<u2", "<i4", "<i8"})
-_FLOATS = frozenset({"<f4", "<f8"})
+_FLOATS = frozenset({"<f2", "<f4", "<f8"})
 _TYPES = _INTEGERS | _FLOATS
 """The types that are stored, as numpy writes them; others could hold objects."""
 

@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from allusion_es.core.errors import ServerRefusedError, UsageError
+from allusion_es.core.files import data_dir
 from allusion_es.core.progress import Progress, silent
 from allusion_es.core.temporary_files import TemporaryFiles
 from allusion_es.es.alias_swap import (
@@ -27,14 +28,22 @@ from allusion_es.es.connection import Server
 from allusion_es.es.document_builder import passage_documents, term_documents
 from allusion_es.es.documents import describe
 from allusion_es.es.index import ElasticsearchIndex
-from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, Extent, Meta
+from allusion_es.es.meta import CITATION_VECTOR, ENCODER_VECTOR, EXPANSION, Extent, Meta
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, reread
+from allusion_es.retrieval.encoder_vectors import (
+    EncodedPassages,
+    PassageVectors,
+    spooled_vectors,
+)
 from allusion_es.retrieval.index import Capability, IndexSettings, check_name
 from allusion_es.retrieval.parallels import Parallels, spooled_parallels
 from allusion_es.retrieval.spool import Spool
 from allusion_es.retrieval.types import FIELDS
+
+Knn = Literal["flat", "hnsw", "int8_hnsw"]
+"""How a server searches vectors."""
 
 # Folders lie side by side in the checkout and where they are installed.
 _MAPPINGS = Path(__file__).parents[1] / "mappings"
@@ -62,11 +71,19 @@ def passages_body(meta: Meta, shards: int, replicas: int) -> dict[str, Any]:
             properties[f"{field}_vector"] |= options
         else:
             del properties[f"{field}_vector"]
+    # `int8_hnsw` makes bytes of other numbers; what is bytes already is searched by `hnsw`.
+    of_bytes = {"index_options": {"type": meta.knn.removeprefix("int8_")}}
     if meta.citation_dimension:
-        options = {"dims": meta.citation_dimension, "index_options": {"type": meta.knn}}
-        properties[CITATION_VECTOR] |= options
+        properties[CITATION_VECTOR] |= {"dims": meta.citation_dimension, **of_bytes}
     else:
         del properties[CITATION_VECTOR]
+    if meta.settings.encoder:
+        options = {"dims": meta.settings.encoder.dimension, "index_options": {"type": meta.knn}}
+        if meta.settings.encoder.store == "int8":
+            options |= {"element_type": "byte", **of_bytes}
+        properties[ENCODER_VECTOR] |= options
+    else:
+        del properties[ENCODER_VECTOR]
     if "expansion" not in meta.capabilities:
         del properties[EXPANSION]
     body["mappings"]["_meta"] = meta.to_json()
@@ -80,10 +97,11 @@ def build_es_index(
     settings: IndexSettings,
     vectors: WordVectors | None = None,
     citations: CitationVectors | None = None,
+    encoded: PassageVectors | None = None,
     *,
     shards: int = 1,
     replicas: int = 0,
-    knn: Literal["flat", "hnsw"] = "flat",
+    knn: Knn = "flat",
     progress: Progress = silent,
     workers: int = 1,
 ) -> int:
@@ -98,11 +116,13 @@ def build_es_index(
         settings: How the passages were analysed; saved with the index.
         vectors: Word vectors for nearest neighbours, or None.
         citations: Citation vectors, which also give the expansions; or None.
+        encoded: The encoder vectors of passages, or None.
         shards: Number of shards.
         replicas: Number of copies of each shard besides the first.
         knn: How vectors are searched: `flat` compares all of them and is exact, `hnsw` is
-            faster in collections of millions, and approximate.
-        progress: Told of the passages that are indexed.
+            faster in collections of millions, and approximate; `int8_hnsw` also keeps a byte a
+            number in memory.
+        progress: Told of passages that are encoded, then of those that are indexed.
         workers: Number of processes that make documents; the index does not depend on it.
 
     Returns:
@@ -123,6 +143,7 @@ def build_es_index(
         spool.fill(passages, describe, workers)
         concrete = new_concrete_name(name)
         parallels = spooled_parallels(spool)
+        rows = spooled_vectors(files, spool, encoded, _text_of, progress) if encoded else None
         meta = Meta(
             name,
             settings,
@@ -133,7 +154,7 @@ def build_es_index(
             },
             terms_of(concrete),
             vectors.dimension if vectors else 0,
-            knn if vectors or citations else "",
+            knn if vectors or citations or encoded else "",
             citations.dimension if citations else 0,
             _parts(citations, parallels),
         )
@@ -145,7 +166,7 @@ def build_es_index(
                 create_index(server, concrete, passages_body(meta, shards, replicas))
                 # After: the new index tells the server's time, so ages can be known.
                 delete_stale(server, name, concrete)
-                documents = passage_documents(spool, vectors, citations, workers, parallels)
+                documents = passage_documents(spool, vectors, citations, workers, parallels, rows)
                 index_documents(server, concrete, progress(documents, "Indexing", len(spool)))
                 index_documents(server, terms_of(concrete), term_documents(spool.fields))
                 server.request("POST", f"/{concrete},{terms_of(concrete)}/_refresh")
@@ -159,6 +180,10 @@ def build_es_index(
                 )
                 raise
     return meta.passages
+
+
+def _text_of(record: bytes) -> str:
+    return str(json.loads(record)["text"])
 
 
 def _parts(citations: CitationVectors | None, parallels: Parallels | None) -> frozenset[Capability]:
@@ -187,6 +212,7 @@ def give_citations(
     index: ElasticsearchIndex,
     citations: CitationVectors | None,
     progress: Progress = silent,
+    folder: Path | None = None,
 ) -> None:
     """Build an index again with other citation vectors, or none; everything else stays the same.
 
@@ -198,6 +224,7 @@ def give_citations(
         index: The index.
         citations: The new citation vectors, or None for an index without.
         progress: Told of the passages that are indexed.
+        folder: The data folder, where encoder vectors may be kept: a server does not return them.
 
     Raises:
         SettingsMismatchError: The vectors do not fit the index's analysis.
@@ -213,8 +240,16 @@ def give_citations(
         replace(index.settings, citations=citations.name if citations else ""),
         index.vectors,
         citations,
+        EncodedPassages(index.encoder, data_dir(folder)) if index.encoder else None,
         shards=found.setting("number_of_shards", 1),
         replicas=found.setting("number_of_replicas", 0),
-        knn="hnsw" if found.meta().knn == "hnsw" else "flat",
+        knn=_knn_of(found.meta()),
         progress=progress,
     )
+
+
+def _knn_of(meta: Meta) -> Knn:
+    for knn in get_args(Knn):
+        if knn == meta.knn:
+            return cast(Knn, knn)
+    return "flat"

@@ -32,11 +32,13 @@ class IndexSummary:
         name: The name that the user gave to the index.
         passages: Number of passages; 0 if the index is damaged.
         problem: Why the index cannot be used, or "".
+        encoder: The name of its sentence encoder, or "".
     """
 
     name: str
     passages: int
     problem: str = ""
+    encoder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,9 @@ def list_indexes(server: Server) -> list[IndexSummary]:
     for found in find_all(server):
         if is_current(found):
             try:
-                summaries.append(IndexSummary(found.name, found.meta().passages))
+                meta = found.meta()
+                encoder = meta.settings.encoder.name if meta.settings.encoder else ""
+                summaries.append(IndexSummary(found.name, meta.passages, encoder=encoder))
             except IndexDamagedError as error:
                 summaries.append(IndexSummary(found.name, 0, str(error)))
     return summaries

@@ -12,12 +12,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats
+from allusion_es.core.arrays import Floats, Integers
 from allusion_es.core.processes import in_order
+from allusion_es.core.temporary_files import SpilledArray
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
 from allusion_es.es.documents import feature_name, term_id
-from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, PARALLELS
+from allusion_es.es.meta import CITATION_VECTOR, ENCODER_VECTOR, EXPANSION, PARALLELS
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.expansion import (
@@ -46,12 +47,17 @@ to write and read as JSON than fractions. Single precision holds whole numbers o
 and a cosine does not depend on the length."""
 
 
+_HALF_SCALE = 1 << 24
+"""Makes whole numbers of all numbers in half precision, none too large for single precision."""
+
+
 def passage_documents(
     spool: Spool,
     vectors: WordVectors | None,
     citations: CitationVectors | None,
     workers: int,
     parallels: Parallels | None = None,
+    encoded: SpilledArray | None = None,
 ) -> Iterator[Document]:
     """Make one document for each passage, in several processes, in the order of the passages.
 
@@ -63,6 +69,7 @@ def passage_documents(
         citations: Citation vectors, or None.
         workers: Number of processes.
         parallels: Groups of passages that say nearly the same, or None.
+        encoded: The encoder vector of each passage, or None.
     """
     fields = spool.fields
     citing = ExpansionInputs.of(spool, citations, workers) if citations else None
@@ -74,12 +81,17 @@ def passage_documents(
         _others(spool, parallels) if parallels else {},
     )
     table = _VectorTable(fields, vectors)
-    pieces = (
-        (batch, {field: table.means(field, words) for field, words in batch.fields.items()})
-        for batch in spool.read()
-    )
+
+    def pieces() -> Iterator[tuple[SpooledBatch, dict[Field, NDArray[np.int32]], Integers]]:
+        start = 0
+        for batch in spool.read():
+            end = start + len(batch.ids)
+            means = {field: table.means(field, words) for field, words in batch.fields.items()}
+            yield batch, means, _whole_numbers(encoded, start, end)
+            start = end
+
     # Mean vectors are made here: each process would need its own copy of all word vectors.
-    for _, documents in in_order(builder, pieces, workers, ADVICE):
+    for _, documents in in_order(builder, pieces(), workers, ADVICE):
         yield from documents
 
 
@@ -107,23 +119,27 @@ class DocumentBuilder:
         self._names = [feature_name(word) for word in self._cited.words] if self._cited else []
 
     def __call__(
-        self, piece: tuple[SpooledBatch, dict[Field, NDArray[np.int32]]]
+        self, piece: tuple[SpooledBatch, dict[Field, NDArray[np.int32]], Integers]
     ) -> list[Document]:
         """Build the documents of a batch of passages.
 
         Args:
-            piece: The passages, and for each field their mean vectors, shape (passages, dimension).
+            piece: The passages, for each field their mean vectors, shape (passages, dimension), and
+                their encoder vectors, (passages, 0) where there are none.
         """
-        batch, vectors = piece
+        batch, vectors, encoded = piece
         idfs = self._idfs
         norms = {field: _norms(batch.fields[field], idfs[field]).tolist() for field in FIELDS}
         means = {field: vectors[field].tolist() for field in FIELDS}
         cited = self._cited_fields(batch)
+        rows = encoded.tolist()
         documents = []
         for number, identifier in enumerate(batch.ids):
             added = cited[number]
             if identifier in self._parallels:
                 added[PARALLELS] = self._parallels[identifier]
+            if any(rows[number]):
+                added[ENCODER_VECTOR] = rows[number]
             for field in FIELDS:
                 added[f"{field}_norm"] = norms[field][number]
                 mean = means[field][number]
@@ -153,6 +169,15 @@ class DocumentBuilder:
             )
             found.append({name: value for name, value in both if value})
         return found
+
+
+def _whole_numbers(encoded: SpilledArray | None, start: int, end: int) -> Integers:
+    """The encoder vectors of some passages, as whole numbers in the same proportions."""
+    if encoded is None:
+        return np.zeros((end - start, 0), dtype=np.int64)
+    rows = encoded.read(start, end)
+    scale = 1 if rows.dtype == np.int8 else _HALF_SCALE
+    return (rows.astype(np.float64) * scale).astype(np.int64)
 
 
 def _others(spool: Spool, parallels: Parallels) -> dict[str, list[str]]:

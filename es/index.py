@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.errors import IndexDamagedError, UsageError
 from allusion_es.corpora.bible.books import BOOKS
 from allusion_es.corpora.passage import Passage
@@ -19,16 +20,20 @@ from allusion_es.es.connection import Server
 from allusion_es.es.meta import rebuild_advice
 from allusion_es.es.partial import Partial
 from allusion_es.es.queries import (
+    BY_VECTOR,
     bm25_query,
     cosines,
     expansion_query,
     ids_body,
     knn_query,
     search_body,
+    similarity_query,
     tfidf_query,
 )
 from allusion_es.es.requests import CachedRequests, Term, batches
 from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.encoders.sentences import SentenceEncoder
+from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.language.vectors.types import NoVectors, WordVectors, kept_vectors
 from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
 from allusion_es.retrieval.index import Capability, require_capability
@@ -62,6 +67,7 @@ def open_index(
     vectors: Callable[[], WordVectors] | None = None,
     models: Callable[[str], CitationVectors] | None = None,
     partial: Partial | None = None,
+    encoders: Callable[[EncoderSettings], SentenceEncoder] | None = None,
 ) -> "ElasticsearchIndex":
     """Open the index of a name.
 
@@ -73,6 +79,7 @@ def open_index(
         models: Returns the citation vectors of a name; called when they are needed.
         partial: Permission to accept partial answers, which records what was missing; without it
             they are refused. Scores then come from the statistics of the shards that answered.
+        encoders: Returns the sentence encoder of an index's settings; called when it is needed.
 
     Raises:
         IndexMissingError: There is no such index; the message lists those that there are.
@@ -83,7 +90,7 @@ def open_index(
     found = find_current(server, name)
     if partial is None:
         _check_count(server, found)
-    return ElasticsearchIndex(server, found, vectors, models, partial)
+    return ElasticsearchIndex(server, found, vectors, models, partial, encoders)
 
 
 def _check_count(server: Server, found: ConcreteIndex) -> None:
@@ -111,6 +118,7 @@ class ElasticsearchIndex:
         vectors: Callable[[], WordVectors] | None,
         models: Callable[[str], CitationVectors] | None,
         partial: Partial | None = None,
+        encoders: Callable[[EncoderSettings], SentenceEncoder] | None = None,
     ) -> None:
         """Wrap a concrete index without checking it; `open_index` checks it too."""
         meta = found.meta()
@@ -121,6 +129,7 @@ class ElasticsearchIndex:
         self._meta = meta
         self._load_vectors = vectors
         self._load_citations = models
+        self._load_encoder = encoders
         self._requests = CachedRequests(
             server, self.name, found.concrete, meta.terms_index, partial
         )
@@ -149,6 +158,29 @@ class ElasticsearchIndex:
         if not self._meta.citation_dimension or self._load_citations is None:
             return None
         return self._load_citations(self.settings.citations)
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder | None:
+        """The sentence encoder that it was built with, or None, as in `CandidateIndex`."""
+        if self.settings.encoder is None or self._load_encoder is None:
+            return None
+        return self._load_encoder(self.settings.encoder)
+
+    def encoder_cosines(self, vector: Singles, ids: Sequence[str]) -> Floats:
+        """Cosines with the passages' encoder vectors, as in `CandidateIndex`."""
+        require_capability("dense", self.capabilities, self.name)
+        assert self.settings.encoder is not None
+        found: dict[str, float] = {}
+        for batch in batches(dict.fromkeys(ids), min(_HITS_TOGETHER, self.max_candidates)):
+            if vector.any():
+                query = similarity_query(vector, batch, self.settings.encoder)
+                request = SearchRequest("dense", "token", size=len(batch), vector=vector)
+                (hits,) = self._requests.search([search_body(request, query)])
+                ranking = _ranking(request, hits)
+                found.update(zip(ranking.ids, ranking.scores.tolist(), strict=True))
+        # Also tells of ids that the index does not have.
+        self._requests.words([identifier for identifier in ids if identifier not in found])
+        return np.array([found.get(identifier, np.nan) for identifier in ids])
 
     def ids(self, search_filter: SearchFilter = SearchFilter()) -> tuple[str, ...]:  # noqa: B008 - frozen
         """The ids of passages, sorted, as in `CandidateIndex`; read page by page."""
@@ -244,8 +276,8 @@ class ElasticsearchIndex:
         return bodies
 
     def _query(self, request: SearchRequest, terms: Mapping[str, Term]) -> dict[str, Any] | None:
-        if request.kind in ("knn", "citations"):
-            return knn_query(request, self.max_candidates)
+        if request.kind in BY_VECTOR:
+            return knn_query(request, self.max_candidates, self.settings.encoder)
         if request.kind == "tfidf":
             return tfidf_query(request, terms, self._meta.extents[request.field].passages)
         return expansion_query(request) if request.kind == "expansion" else bm25_query(request)
@@ -256,6 +288,6 @@ def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
     # Read as doubles, these digits would be other numbers than the ones that were computed.
     singles = np.array([hit["sort"][0] for hit in hits], dtype=np.float32)
     scores = singles.astype(np.float64)
-    if request.kind in ("knn", "citations"):
+    if request.kind in BY_VECTOR:
         scores = cosines(scores)
     return Ranking(tuple(hit["sort"][1] for hit in hits), scores)

@@ -7,14 +7,18 @@ from allusion_es.core.errors import IndexDamagedError
 from allusion_es.retrieval.index import Capability, IndexSettings
 from allusion_es.retrieval.types import FIELDS, Field
 
-FORMAT = 3
+FORMAT = 4
 """Version of the format; raised when indexes change so that older programs cannot read them."""
 
-READABLE = (1, 2, FORMAT)
-"""Formats that this program reads: 1 lacks citation vectors, 2 lacks n-grams and parallels."""
+READABLE = (1, 2, 3, FORMAT)
+"""Formats that this program reads: 1 lacks citation vectors, 2 lacks n-grams and parallels, 3 lacks
+encoder vectors."""
 
 CITATION_VECTOR = "citation_vector"
 """The field that holds a passage's citation vector."""
+
+ENCODER_VECTOR = "encoder_vector"
+"""The field that holds a passage's encoder vector."""
 
 EXPANSION = "expansion"
 """The field that holds a passage's expansion: lemmas of texts that cite it, with weights."""
@@ -79,9 +83,9 @@ class Meta:
         extents: The size of each field.
         terms_index: Name of the index that holds the term statistics.
         dimension: Length of the word vectors, 0 if there are none.
-        knn: How vectors are searched: `flat` exactly, `hnsw` approximately.
+        knn: How vectors are searched: `flat` exactly, `hnsw` and `int8_hnsw` approximately.
         citation_dimension: Length of the citation vectors, 0 if there are none.
-        more: Capabilities besides those that follow from the two dimensions.
+        more: Capabilities besides those that follow from the dimensions and from the settings.
     """
 
     name: str
@@ -100,6 +104,7 @@ class Meta:
         vectors: dict[Capability, int] = {
             "knn": self.dimension,
             "citations": self.citation_dimension,
+            "dense": self.settings.encoder.dimension if self.settings.encoder else 0,
         }
         return self.more | {part for part, dimension in vectors.items() if dimension}
 

@@ -4,16 +4,17 @@ No query needs a script: clusters may forbid them, and they are slow. Each funct
 that it asks for, which must agree with the score of the index in this process.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from allusion_es.core.arrays import Floats
+from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.errors import UsageError
 from allusion_es.es.documents import MAX_WORD, feature_name, frequency_words
-from allusion_es.es.meta import CITATION_VECTOR, EXPANSION, NGRAM
+from allusion_es.es.meta import CITATION_VECTOR, ENCODER_VECTOR, EXPANSION, NGRAM
 from allusion_es.es.requests import Term
+from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.retrieval.byte_vectors import byte_vector
 from allusion_es.retrieval.types import (
     Field,
@@ -21,6 +22,9 @@ from allusion_es.retrieval.types import (
     SearchRequest,
 )
 from allusion_es.retrieval.weighting import idf, tfidf_query_weights
+
+BY_VECTOR = ("knn", "citations", "dense")
+"""Kinds of search that compare vectors."""
 
 _TIES = 100
 """Number of neighbours that are asked for beyond the wanted ones. A server cuts off neighbours of
@@ -137,23 +141,59 @@ def tfidf_query(
     return {"query": {"function_score": divided}}
 
 
-def knn_query(request: SearchRequest, max_candidates: int) -> dict[str, Any] | None:
-    """A search for the nearest neighbours of a vector, or None for a vector of zeros."""
+def knn_query(
+    request: SearchRequest, max_candidates: int, encoder: EncoderSettings | None
+) -> dict[str, Any] | None:
+    """A search for the nearest neighbours of a vector, or None for a vector of zeros.
+
+    Args:
+        request: The search.
+        max_candidates: The most that a search returns.
+        encoder: The index's.
+    """
     vector = request.direction
     if vector is None:
         return None
     wanted = min(request.size + _TIES, max_candidates)
-    of_citations = request.kind == "citations"
-    numbers = byte_vector(vector) if of_citations else vector.astype(np.float64)
     knn: dict[str, Any] = {
-        "field": CITATION_VECTOR if of_citations else f"{request.field}_vector",
-        "query_vector": numbers.tolist(),
+        **_compared(request.kind, request.field, vector, encoder),
         "k": wanted,
         "num_candidates": min(max(wanted, _LEAST_EXAMINED), max_candidates),
     }
     if filters := _filters(request.search_filter):
         knn["filter"] = filters
     return {"knn": knn}
+
+
+def similarity_query(
+    vector: Singles, ids: Sequence[str], encoder: EncoderSettings
+) -> dict[str, Any]:
+    """A search for all of some passages, scored by their encoder vectors.
+
+    Servers compare all passages that a filter leaves where these are no more than the candidates
+    that are asked for, so it is exact.
+
+    Args:
+        vector: The query's vector, not zero.
+        ids: At most as many as a search returns.
+        encoder: The index's.
+    """
+    size = len(ids)
+    compared = _compared("dense", "token", vector, encoder)
+    chosen = {"filter": [{"terms": {"id": list(ids)}}]}
+    return {"knn": {**compared, "k": size, "num_candidates": size, **chosen}}
+
+
+def _compared(
+    kind: str, field: Field, vector: Singles, encoder: EncoderSettings | None
+) -> dict[str, Any]:
+    """The field of vectors that a search compares, and the query's vector in its numbers."""
+    fields = {"citations": CITATION_VECTOR, "dense": ENCODER_VECTOR, "knn": f"{field}_vector"}
+    of_bytes = kind == "citations" or (
+        kind == "dense" and encoder is not None and encoder.store == "int8"
+    )
+    numbers = byte_vector(vector) if of_bytes else vector.astype(np.float64)
+    return {"field": fields[kind], "query_vector": numbers.tolist()}
 
 
 def cosines(scores: Floats) -> Floats:

@@ -25,6 +25,7 @@ FORMAT: Literal["allusion-es manifest 1"] = "allusion-es manifest 1"
 
 _PACKAGES = (
     "allusion-es", "numpy", "scipy", "gensim", "POT", "pyemd", "simplemma", "mmh3", "elasticsearch",
+    "onnxruntime", "tokenizers",
 )  # fmt: skip
 _CODE = (
     "core", "language", "corpora", "retrieval", "rerankers", "local", "es", "evaluation", "cli",

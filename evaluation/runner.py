@@ -20,7 +20,7 @@ import numpy as np
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import IndexDamagedError, UsageError
 from allusion_es.core.locks import scratch_folder
-from allusion_es.core.plugins import load_plugin
+from allusion_es.core.plugins import Settings, load_plugin
 from allusion_es.core.processes import in_processes
 from allusion_es.core.progress import Progress, silent
 from allusion_es.evaluation.methods import Method
@@ -225,17 +225,24 @@ def run_folder(root: Path, task: Task, fingerprint: str, method: Method, number:
 
 
 def _file_states(method: Method) -> list[tuple[str, int, int]]:
-    """Path, size and time of change of the files among a method's parameters.
+    """Path, size and time of change of the files among a method's parameters, and in folders there.
 
     Their content is not hashed: word vectors can be of gigabytes.
     """
-    values = sorted(value for values in method.settings.values() for value in values.values())
     states = []
-    for path in (Path(value) for value in values if value):
-        if path.is_file():
-            state = path.stat()
-            states.append((str(path), state.st_size, state.st_mtime_ns))
+    for path in parameter_files(method.settings):
+        state = path.stat()
+        states.append((str(path), state.st_size, state.st_mtime_ns))
     return states
+
+
+def parameter_files(settings: Settings) -> list[Path]:
+    """The files that parameters name, and those in the folders that they name, as models are."""
+    named = [Path(value) for values in settings.values() for value in values.values() if value]
+    found = {path for path in named if path.is_file()}
+    for folder in (path for path in named if path.is_dir()):
+        found.update(path for path in folder.rglob("*") if path.is_file())
+    return sorted(found)
 
 
 def _is_complete(path: Path, queries: Iterable[Query]) -> bool:

@@ -22,8 +22,15 @@ from allusion_es.core.temporary_files import SpilledArray, TemporaryFiles
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.citations.word_parts import all_grams, gram_key
 from allusion_es.language.vectors.types import WordVectors
-from allusion_es.local.format import FACETS, FORMAT, encode_record
+from allusion_es.local.format import (
+    ENCODER_VECTORS,
+    FACETS,
+    FORMAT,
+    decode_record,
+    encode_record,
+)
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed
+from allusion_es.retrieval.encoder_vectors import PassageVectors, spooled_vectors
 from allusion_es.retrieval.expansion import (
     ExpansionInputs,
     PassageExpander,
@@ -61,6 +68,7 @@ def build_local(
     settings: IndexSettings,
     vectors: WordVectors | None = None,
     citations: CitationVectors | None = None,
+    encoded: PassageVectors | None = None,
     workers: int = 1,
     progress: Progress = silent,
 ) -> int:
@@ -76,8 +84,10 @@ def build_local(
         settings: How the passages were analysed; saved with the index.
         vectors: Word vectors for nearest neighbours and rerankers, or None.
         citations: What gives each passage a vector of its own, or None.
+        encoded: The encoder vectors of passages, or None.
         workers: Processes that share the work; however many, the index is the same.
-        progress: Told of the batches of the second half of the work.
+        progress: Told of passages that are encoded, then of the batches of the second half of the
+            work.
 
     Returns:
         How many passages the index holds.
@@ -90,6 +100,8 @@ def build_local(
         spool = Spool(files, FACETS)
         spool.fill(passages, _describe, workers)
         arrays = _arrays(files, spool, vectors, citations, workers, progress)
+        if encoded:
+            arrays[ENCODER_VECTORS] = spooled_vectors(files, spool, encoded, _text_of, progress)
         meta = {
             "format": FORMAT,
             "settings": settings.to_json(),
@@ -102,6 +114,10 @@ def build_local(
 
 def _describe(analysed: AnalysedPassage) -> bytes:
     return encode_record(analysed.passage)
+
+
+def _text_of(record: bytes) -> str:
+    return decode_record(record).text
 
 
 def _arrays(

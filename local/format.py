@@ -17,11 +17,15 @@ from allusion_es.core.errors import IndexDamagedError, IndexMissingError
 from allusion_es.corpora.passage import Passage
 from allusion_es.retrieval.index import IndexSettings
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever the saved index changes in a way that older programs cannot read."""
 
-READABLE = (1, 2, FORMAT)
-"""Formats that this program reads; 1 has no citation vectors, 2 no n-grams and parallels."""
+READABLE = (1, 2, 3, FORMAT)
+"""Formats that this program reads; 1 has no citation vectors, 2 no n-grams and parallels, 3 no
+encoder vectors."""
+
+ENCODER_VECTORS = "encoder_vectors"
+"""The array of the passages' encoder vectors."""
 
 FACETS = ("book", "testament", "work")
 """The properties of passages that searches can be restricted by."""
@@ -203,6 +207,12 @@ class SavedIndex:
                 return checked.floats(name, (passages, None), _UNIT)
             case ["citation_vectors"]:
                 return checked.integers(name, (passages, None), 128, least=-128)
+            case [each] if each == ENCODER_VECTORS:
+                encoder = self.settings.encoder
+                shape = (passages, encoder.dimension if encoder else 0)
+                if encoder and encoder.store == "float16":
+                    return checked.floats(name, shape, _UNIT)
+                return checked.integers(name, shape, 128, least=-128)
             case ["parallels", "passages"]:
                 return checked.integers(name, (None,), passages)
             case ["parallels", "groups"]:

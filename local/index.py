@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Array, Floats, Singles
 from allusion_es.core.errors import VerseError
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.encoders.sentences import SentenceEncoder
+from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.language.vectors.types import KnownVectors, NoVectors, WordNumbers, WordVectors
-from allusion_es.local.format import SavedIndex, decode_record
+from allusion_es.local.format import ENCODER_VECTORS, SavedIndex, decode_record
 from allusion_es.local.searchers import (
     BY_VECTOR,
     ExpansionSearcher,
@@ -23,6 +26,7 @@ from allusion_es.local.searchers import (
     WordSearcher,
 )
 from allusion_es.retrieval.coded_texts import CodedTexts
+from allusion_es.retrieval.encoder_vectors import cosines_of
 from allusion_es.retrieval.index import Capability, IndexSettings, require_capability
 from allusion_es.retrieval.parallels import GROUPS, MEMBERS, Parallels
 from allusion_es.retrieval.types import Field, Ranking, SearchFilter, SearchRequest, TermStatistics
@@ -36,6 +40,7 @@ class LocalIndex:
         vectors: Gives the vectors of words that the index has not seen; called when needed.
             Without it, such words have none.
         models: Gives the citation vectors of a name; called when needed.
+        encoders: Gives the sentence encoder of an index's settings; called when needed.
 
     Raises:
         IndexMissingError: There is no such file.
@@ -47,6 +52,7 @@ class LocalIndex:
         path: Path,
         vectors: Callable[[], WordVectors] | None = None,
         models: Callable[[str], CitationVectors] | None = None,
+        encoders: Callable[[EncoderSettings], SentenceEncoder] | None = None,
     ) -> None:
         self._saved = SavedIndex(path)
         self._array = self._saved.load
@@ -55,6 +61,7 @@ class LocalIndex:
         self.settings: IndexSettings = self._saved.settings
         self._elsewhere = vectors
         self._models = models
+        self._encoders = encoders
         self._vectors = VectorSearcher(self._array)
         self._ngrams = NgramSearcher(self._array, self.settings.k1, self.settings.b)
 
@@ -75,6 +82,7 @@ class LocalIndex:
             "citations": "citation_vectors",
             "ngrams": "ngram.keys",
             "expansion": "expansion.weights",
+            "dense": ENCODER_VECTORS,
             "parallels": GROUPS,
         }
         return frozenset(name for name, array in arrays.items() if array in self._saved)
@@ -102,6 +110,29 @@ class LocalIndex:
         if self._array("citation_vectors").shape[1] != citations.dimension:
             raise self._saved.file.damaged("its citation vectors are of another length")
         return citations
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder | None:
+        """The sentence encoder that its passages were encoded with, as in `CandidateIndex`."""
+        if "dense" not in self.capabilities or self._encoders is None:
+            return None
+        if self.settings.encoder is None:
+            raise self._saved.file.damaged("it has encoder vectors of no encoder")
+        return self._encoders(self.settings.encoder)
+
+    def encoder_cosines(self, vector: Singles, ids: Sequence[str]) -> Floats:
+        """Cosines with the passages' encoder vectors, as in `CandidateIndex`."""
+        return cosines_of(self.encoder_rows(ids), vector)
+
+    def encoder_rows(self, ids: Sequence[str]) -> Array:
+        """The passages' encoder vectors as they are kept, shape (len(ids), dimension).
+
+        Raises:
+            UsageError: The index has none.
+            VerseError: An id is not in the index; the message names it.
+        """
+        require_capability("dense", self.capabilities, self.name)
+        return np.asarray(self._array(ENCODER_VECTORS)[self._places(ids)])
 
     def check(self) -> None:
         """Compare the checksum of every array.
@@ -266,3 +297,27 @@ class LocalIndex:
     @cached_property
     def _places_of_ids(self) -> dict[str, int]:
         return {identifier: place for place, identifier in enumerate(self._ids)}
+
+
+class KeptVectors:
+    """The encoder vectors that an index has, for the same passages in a new index.
+
+    Args:
+        index: The index.
+
+    Attributes:
+        settings: Those of its encoder.
+
+    Raises:
+        UsageError: It has none.
+    """
+
+    def __init__(self, index: LocalIndex) -> None:
+        require_capability("dense", index.capabilities, index.name)
+        assert index.settings.encoder is not None
+        self._index = index
+        self.settings = index.settings.encoder
+
+    def rows(self, ids: Sequence[str], texts: Sequence[str]) -> Array:
+        """The vectors of some passages, as `PassageVectors.rows` gives them."""
+        return self._index.encoder_rows(ids)

@@ -11,13 +11,20 @@ from allusion_es.corpora.bible.vulgate import read_vulgate
 from allusion_es.corpora.packages import VULGATE, default_vectors, fetch
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.encoders.sentences import (
+    SentenceEncoder,
+    choose_encoder,
+    recorded_encoder,
+)
+from allusion_es.language.encoders.settings import EncoderChoice, EncoderSettings
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.local.build import build_local
-from allusion_es.local.index import LocalIndex
+from allusion_es.local.index import KeptVectors, LocalIndex
 from allusion_es.retrieval.analysed import Unanalysed, reread
 from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.defaults import DEFAULTS
+from allusion_es.retrieval.encoder_vectors import EncodedPassages
 from allusion_es.retrieval.index import MAX_K1, IndexSettings, check_name
 
 VULGATE_NAME = DEFAULTS.name
@@ -41,6 +48,7 @@ class BuildOptions:
         b: BM25's length normalisation, from 0 to 1.
         learned_links: Give passages citation vectors; by default where those that come with the
             program fit the analysis.
+        encoder: A sentence encoder that gives passages vectors, or None.
     """
 
     lemmatiser: str = "simplemma"
@@ -49,6 +57,13 @@ class BuildOptions:
     k1: float = 1.2
     b: float = 0.75
     learned_links: bool | None = None
+    encoder: EncoderChoice | None = None
+
+
+Prepared = tuple[
+    Unanalysed, IndexSettings, WordVectors | None, CitationVectors | None, EncodedPassages | None
+]
+"""The passages of a new index, the settings to save with them, and what gives them vectors."""
 
 
 class Library:
@@ -96,7 +111,7 @@ class Library:
         if name == VULGATE_NAME and not path.exists():
             self.build(name, self.vulgate())
         try:
-            return LocalIndex(path, self.vectors, self.citations)
+            return LocalIndex(path, self.vectors, self.citations, self.encoder)
         except IndexMissingError as error:
             there = ", ".join(self.names()) or "none yet"
             raise IndexMissingError(f"{error}; there are: {there}") from error
@@ -118,8 +133,12 @@ class Library:
             InputError: There is no passage, or two have the same id.
             StorageError: It cannot be written.
         """
-        path = self.path(name)
-        return build_local(path, *self.prepare(passages, options), self.workers, self._progress)
+        check_name(name)  # before anything is fetched
+        return self.build_prepared(name, self.prepare(passages, options))
+
+    def build_prepared(self, name: str, prepared: Prepared) -> int:
+        """Build an index of what `prepare` gave, as `build` does."""
+        return build_local(self.path(name), *prepared, self.workers, self._progress)
 
     def give_citations(self, name: str, citations: CitationVectors | None) -> None:
         """Build the index of that name again, with other citation vectors or none.
@@ -141,20 +160,22 @@ class Library:
             settings,
             index.vectors,
             citations,
+            KeptVectors(index) if "dense" in index.capabilities else None,
             self.workers,
             self._progress,
         )
 
-    def prepare(
-        self, passages: Iterable[Passage], options: BuildOptions
-    ) -> tuple[Unanalysed, IndexSettings, WordVectors | None, CitationVectors | None]:
+    def prepare(self, passages: Iterable[Passage], options: BuildOptions) -> Prepared:
         """The arguments that `build_local` and `build_es_index` share, by the options.
 
         Returns:
-            The passages, the settings to save with them, word vectors, and citation vectors.
+            The passages, the settings to save with them, word vectors, citation vectors, and
+            encoder vectors.
 
         Raises:
-            UsageError: k1 or b is out of range.
+            UsageError: k1 or b is out of range, or a package that the encoder needs is missing.
+            InputError: There is no such encoder, or a file of it is broken.
+            DownloadError: The encoder cannot be fetched.
             PluginError: There is no such lemmatiser.
             SettingsMismatchError: Citation vectors are asked for, and do not fit the analysis.
         """
@@ -168,14 +189,18 @@ class Library:
         vectors = self.vectors() if options.vectors else None
         name = vectors.name if vectors else ""
         citations = self._models.fitting(analyser.settings, options.learned_links)
+        encoded = None
+        if options.encoder is not None:
+            encoded = EncodedPassages(choose_encoder(options.encoder, self.folder), self.folder)
         settings = IndexSettings(
             analyser.settings,
             name,
             options.k1,
             options.b,
             citations.name if citations else "",
+            encoded.settings if encoded else None,
         )
-        return Unanalysed(passages, analyser.settings), settings, vectors, citations
+        return Unanalysed(passages, analyser.settings), settings, vectors, citations, encoded
 
     def vulgate(self) -> Iterator[Passage]:
         """The verses of the Vulgate, fetched first where they are missing."""
@@ -195,6 +220,10 @@ class Library:
             IndexDamagedError: The file is damaged.
         """
         return self._models.open(name)
+
+    def encoder(self, settings: EncoderSettings) -> SentenceEncoder:
+        """The sentence encoder that an index was built with, as `recorded_encoder` gives it."""
+        return recorded_encoder(settings, self.folder)
 
     def vectors(self) -> WordVectors:
         """The default word vectors, fetched first where they are missing."""

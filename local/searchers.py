@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Array
 from allusion_es.language.citations.word_parts import find_rows, gram_key
 from allusion_es.language.vectors.types import WordNumbers
+from allusion_es.local.format import ENCODER_VECTORS
 from allusion_es.retrieval.byte_vectors import ByteVectors
+from allusion_es.retrieval.encoder_vectors import HalfVectors, compared
 from allusion_es.retrieval.expansion import bit_weights
 from allusion_es.retrieval.types import Field, SearchRequest, TermStatistics
 from allusion_es.retrieval.weighting import (
@@ -35,8 +37,11 @@ Load = Callable[[str], Array]
 Scored = tuple[NDArray[np.float32], NDArray[np.int64]]
 """A cosine for each passage, and the places of those that have one."""
 
-BY_VECTOR = ("knn", "citations")
+BY_VECTOR = ("knn", "citations", "dense")
 """Kinds of search that compare vectors."""
+
+_ARRAYS = {"citations": "citation_vectors", "dense": ENCODER_VECTORS}
+"""The arrays of those whose vectors lie in one array, whatever the field."""
 
 _REQUESTS_TOGETHER = 16
 """Requests that are compared at once: one product of matrices, and 2 MB for 36,000 passages."""
@@ -203,7 +208,7 @@ class ExpansionSearcher:
 
 
 class VectorSearcher:
-    """Cosines of mean word vectors and of citation vectors.
+    """Cosines of mean word vectors, of citation vectors and of encoder vectors.
 
     Args:
         load: Gives an array of the index.
@@ -212,25 +217,33 @@ class VectorSearcher:
     def __init__(self, load: Load) -> None:
         self._load = load
         self._placed: dict[Field, NDArray[np.int64]] = {}
+        self._kept: dict[str, ByteVectors | HalfVectors] = {}
 
     def search(self, requests: Sequence[SearchRequest]) -> Iterator[Scored]:
-        """The cosines with each request of the kinds `knn` and `citations`, in their order."""
+        """The cosines with each request of the kinds `BY_VECTOR`, in their order."""
         remaining = iter(requests)
         while batch := list(islice(remaining, _REQUESTS_TOGETHER)):
-            vectors = [each.direction for each in batch]
-            of_citations = [
-                vector
-                for request, vector in zip(batch, vectors, strict=True)
-                if request.kind == "citations" and vector is not None
-            ]
-            found = iter(self._byte_vectors.cosines(np.array(of_citations)) if of_citations else ())
-            for request, vector in zip(batch, vectors, strict=True):
+            found = {kind: self._compared(kind, batch) for kind in _ARRAYS}
+            for request in batch:
+                vector = request.direction
                 if vector is None:
                     yield np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
-                elif request.kind == "citations":
-                    yield next(found), self._byte_vectors.places
+                elif request.kind in found:
+                    yield next(found[request.kind])
                 else:
                     yield self._knn(vector, request.field)
+
+    def _compared(self, kind: str, batch: Sequence[SearchRequest]) -> Iterator[Scored]:
+        """The cosines with those requests of a batch that are of one kind and have a direction."""
+        vectors = [each.direction for each in batch if each.kind == kind]
+        queries = [vector for vector in vectors if vector is not None]
+        if not queries:
+            return
+        kept = self._kept.get(kind)
+        if kept is None:
+            kept = self._kept[kind] = compared(self._load(_ARRAYS[kind]))
+        for cosines in kept.cosines(np.array(queries)):
+            yield cosines, kept.places
 
     def _knn(self, vector: NDArray[np.float32], field: Field) -> Scored:
         vectors = self._load(f"{field}.mean_vectors")
@@ -238,10 +251,6 @@ class VectorSearcher:
         if placed is None:
             placed = self._placed[field] = np.flatnonzero(vectors.any(axis=1))
         return vectors @ vector, placed
-
-    @cached_property
-    def _byte_vectors(self) -> ByteVectors:
-        return ByteVectors(self._load("citation_vectors"))
 
 
 def _extent(lengths: Array) -> tuple[int, float]:

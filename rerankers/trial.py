@@ -37,6 +37,15 @@ class TrialCollection(Collection):
         """None: words on trial have no citations."""
         return None
 
+    @property
+    def encoder(self) -> None:
+        """None: words on trial have no encoder vectors."""
+        return None
+
+    def written(self, ids: Sequence[str]) -> list[str]:
+        """The texts of candidates as they were given."""
+        return [" ".join(self._given[int(identifier)]) for identifier in ids]
+
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
         """The words of candidates; tokens and lemmas are the same."""
         return code_texts([self._given[int(identifier)] for identifier in ids])

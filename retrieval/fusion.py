@@ -6,6 +6,7 @@ import numpy as np
 
 from allusion_es.retrieval.generators import (
     CitationSearch,
+    DenseSearch,
     ExpansionSearch,
     NgramSearch,
     SearchGenerator,
@@ -62,11 +63,19 @@ class FusedSearch(SearchGenerator):
     """All that is known of words and citations, fused by reciprocal rank.
 
     First BM25 of tokens, of lemmas and of n-grams are fused; then that list with citation vectors
-    (which count twice) and expansion. What the index does not have is left out. Words around the
-    query count a fifth, those of the query once. Where no word is known, nothing is found.
+    (which count twice), expansion and encoder vectors. What the index does not have is left out.
+    Words around the query count a fifth, those of the query once. Where no word is known, nothing
+    is found.
     """
 
     one_field = True
+
+    def __init__(self) -> None:
+        self._dense = DenseSearch()
+
+    def warnings(self) -> Sequence[str]:
+        """How many queries the encoder cut, if any."""
+        return self._dense.warnings()
 
     def requests(
         self, query: AnalysedQuery, index: CandidateIndex, field: Field
@@ -80,6 +89,8 @@ class FusedSearch(SearchGenerator):
             generators.append(CitationSearch())
         if "expansion" in index.capabilities:
             generators.append(ExpansionSearch())
+        if "dense" in index.capabilities:
+            generators.append(self._dense)
         return [
             *(SearchRequest("bm25", f, words=words_around(query, index, f)) for f in FIELDS),
             *(r for generator in generators for r in generator.requests(query, index, "lemma")),
@@ -94,7 +105,7 @@ class FusedSearch(SearchGenerator):
         if not any(len(ranking) for kind, ranking in answers if kind in ("bm25", "expansion")):
             return Ranking.empty()
         words = _fuse((ranking for kind, ranking in answers if kind in ("bm25", "ngrams")), size)
-        learned = {kind: ranking for kind, ranking in answers if kind in ("citations", "expansion")}
+        learned = {kind: ranking for kind, ranking in answers if kind not in ("bm25", "ngrams")}
         if not learned:
             return words
         weights = [_CITATIONS_WEIGHT if kind == "citations" else 1.0 for kind in learned]

@@ -11,8 +11,9 @@ from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import start_plugin
 from allusion_es.language.citations.word_parts import Word, grams
+from allusion_es.language.encoders.sentences import SentenceEncoder, cut_warnings
 from allusion_es.language.vectors.types import mean_vectors
-from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.index import CandidateIndex, require_capability
 from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchFilter, SearchRequest
 
 GROUP = "allusion_es.generators"
@@ -35,7 +36,8 @@ class CandidateGenerator(Protocol):
     index for nothing but searches is best derived from `SearchGenerator`, which has it already.
 
     A generator whose attribute `one_field` is true searches the same whatever the field, so it is
-    asked only once where queries compare both tokens and lemmas.
+    asked only once where queries compare both tokens and lemmas. Of a method
+    `warnings() -> Sequence[str]` people are told the lines once all is answered.
     """
 
     def rank(
@@ -194,6 +196,38 @@ class CitationSearch(SearchGenerator):
             )
         vector = index.citations.query_vector(*citing_words(query))
         return [SearchRequest("citations", field, vector=vector)]
+
+
+class DenseSearch(SearchGenerator):
+    """Cosine of the vectors that a sentence encoder of the user's gives query and passages.
+
+    The query is encoded as it is written, without the words around it.
+    """
+
+    one_field = True
+
+    def __init__(self) -> None:
+        self._encoder: SentenceEncoder | None = None
+
+    def warnings(self) -> Sequence[str]:
+        """How many queries were cut, if any."""
+        return cut_warnings(self._encoder)
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the neighbours of the query's vector; the field makes no difference.
+
+        Raises:
+            UsageError: The index was built without an encoder, or a package is missing.
+            InputError: The encoder is not on this machine.
+            SettingsMismatchError: It has changed since the index was built.
+        """
+        require_capability("dense", index.capabilities, index.name)
+        self._encoder = index.encoder
+        if self._encoder is None:
+            raise UsageError(f"index {index.name!r} was opened without its encoder")
+        return [SearchRequest("dense", "token", vector=self._encoder.query(query.query.text))]
 
 
 class ExpansionSearch(SearchGenerator):

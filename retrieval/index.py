@@ -5,9 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
+from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.errors import UsageError
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.encoders.sentences import SentenceEncoder
+from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.language.latin.analysis import AnalysisSettings
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.coded_texts import CodedTexts
@@ -37,7 +40,7 @@ def check_name(name: str) -> str:
     return name
 
 
-Capability = Literal["knn", "citations", "ngrams", "expansion", "parallels"]
+Capability = Literal["knn", "citations", "ngrams", "expansion", "dense", "parallels"]
 """A kind of search that an index may be built without; or groups of parallel passages."""
 
 _MISSING = {
@@ -45,6 +48,7 @@ _MISSING = {
     "citations": "no citation vectors; rebuild it without --no-learned-links",
     "ngrams": "no n-grams; rebuild it with 'allusion-es index'",
     "expansion": "no expansion; rebuild it without --no-learned-links",
+    "dense": "no encoder vectors; rebuild it with 'allusion-es index --encoder MODEL'",
 }
 
 
@@ -85,6 +89,7 @@ class IndexSettings:
         citations: Name of the citation vectors behind the passages' own, or "" for none.
         k1: BM25's term-frequency saturation.
         b: BM25's length normalisation, from 0 to 1.
+        encoder: The sentence encoder behind the passages' vectors, or None.
     """
 
     analysis: AnalysisSettings
@@ -92,6 +97,7 @@ class IndexSettings:
     k1: float = 1.2
     b: float = 0.75
     citations: str = ""
+    encoder: EncoderSettings | None = None
 
     def to_json(self) -> dict[str, object]:
         """As plain values, for `from_json`."""
@@ -108,6 +114,9 @@ class IndexSettings:
             raise TypeError("settings and their analysis must be objects")
         analysis = AnalysisSettings.from_json(data["analysis"])
         rest: dict[str, Any] = {key: value for key, value in data.items() if key != "analysis"}
+        # Indexes of earlier formats have none.
+        if rest.get("encoder") is not None:
+            rest["encoder"] = EncoderSettings.from_json(rest["encoder"])
         settings = IndexSettings(analysis, **rest)
         if not isinstance(settings.vectors, str) or not isinstance(settings.citations, str):
             raise TypeError("names must be text")
@@ -157,6 +166,17 @@ class CandidateIndex(Protocol):
         ...
 
     @property
+    def encoder(self) -> SentenceEncoder | None:
+        """The sentence encoder that its passages were encoded with, if any; opened when asked for.
+
+        Raises:
+            UsageError: A package that it needs is not installed.
+            InputError: It is not on this machine, or a file of it is broken.
+            SettingsMismatchError: It has changed since the index was built.
+        """
+        ...
+
+    @property
     def max_candidates(self) -> int:
         """The most passages that one search returns."""
         ...
@@ -178,6 +198,21 @@ class CandidateIndex(Protocol):
 
         Raises:
             UsageError: A request asks for more than `max_candidates`.
+        """
+        ...
+
+    def encoder_cosines(self, vector: Singles, ids: Sequence[str]) -> Floats:
+        """The cosine of a query's vector with each passage's encoder vector, shape (len(ids),).
+
+        NaN where a passage has none. They are the scores of a search of the kind `dense`.
+
+        Args:
+            vector: The query's unit vector, shape (dimension,).
+            ids: Passages.
+
+        Raises:
+            UsageError: The index has no encoder vectors.
+            VerseError: An id is not in the index; the message names it.
         """
         ...
 

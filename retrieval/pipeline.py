@@ -239,6 +239,13 @@ class Ranker:
                     lambda: self._reranked(query, first, collection),  # noqa: B023 - called at once
                 )
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of the first stage and the reranker, each line once."""
+        parts = [*self._generators, self.reranker]
+        given: list[Sequence[str]] = [getattr(part, "warnings", tuple)() for part in parts]
+        return tuple(dict.fromkeys(line for lines in given for line in lines))
+
     def _first_stage(self, queries: Sequence[AnalysedQuery]) -> Sequence[Ranking | Unanswered]:
         """The candidates of each query; where a batch fails, its queries are asked one by one."""
         if not queries:
@@ -467,6 +474,11 @@ class Retriever:
                     yield Answer(nothing, (), (), 0, query.error)
                 else:
                     yield self._answered(query, next(ranked), collection)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What concerns all answers so far, such as how many texts a model has cut; mostly none."""
+        return self._ranker.warnings
 
     def _notes(self, collection: Collection) -> tuple[str, ...]:
         if self._ranker.reranker is None:

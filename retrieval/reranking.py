@@ -9,11 +9,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats
+from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import Settings, load_plugin, make_plugin
 from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.index import CandidateIndex
@@ -97,9 +98,22 @@ class Collection:
         """The citation vectors that the passages were given, if any."""
         return self._index.citations
 
+    @property
+    def encoder(self) -> SentenceEncoder | None:
+        """The sentence encoder that the passages were encoded with, as `CandidateIndex.encoder`."""
+        return self._index.encoder
+
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
         """The words of candidates in the field that `Candidates.texts` does not show."""
         return self._index.texts(field, ids)
+
+    def written(self, ids: Sequence[str]) -> list[str]:
+        """The texts of candidates as they are written, for models that read them so."""
+        return [passage.text for passage in self._index.passages(ids)]
+
+    def encoder_cosines(self, vector: Singles, ids: Sequence[str]) -> Floats:
+        """Cosines of a query with candidates, as `CandidateIndex.encoder_cosines` gives them."""
+        return self._index.encoder_cosines(vector, ids)
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """Document and collection frequencies of `words`, shape (len(words),)."""
@@ -195,7 +209,8 @@ class Reranker(Protocol):
     """The plug-in protocol: gives candidates new scores, and explains them.
 
     A reranker may also have a method `notes(collection) -> Sequence[str]`, which
-    `reranker_notes` calls, and a number `nothing`: the score of passages that have nothing to do
+    `reranker_notes` calls, a method `warnings() -> Sequence[str]`, whose lines people are told once
+    all is answered, and a number `nothing`: the score of passages that have nothing to do
     with the query, 0 where it has none; `UNDEFINED` means the same. A class with the attribute
     `composite = True` takes a mapping of names to rerankers as its first argument;
     `load_reranker("fuse:bm25+wmd")` fills it.

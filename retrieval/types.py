@@ -76,9 +76,9 @@ class SearchRequest:
     """One search of one field.
 
     Attributes:
-        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`; `knn` and `citations` use
-            `vector`.
-        field: The field that is searched; `ngrams`, `expansion` and `citations` know but one.
+        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`; `knn`, `citations` and
+            `dense` use `vector`.
+        field: The field that is searched; only `bm25`, `tfidf` and `knn` know more than one.
         words: How much each word counts, above 0, such as how often it occurs in the query; for
             `ngrams` each gram, for `expansion` each lemma.
         vector: Unit vector of the query, shape (dimension,), or None.
@@ -86,7 +86,7 @@ class SearchRequest:
         search_filter: Which passages may be returned.
     """
 
-    kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion"]
+    kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion", "dense"]
     field: Field
     size: int = 0
     words: Mapping[str, float] = dataclasses.field(default_factory=dict)

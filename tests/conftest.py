@@ -72,7 +72,7 @@ MARKERS = {
     "browser": {"chromium"},
     "process": {"run_process", "start_process"},
     # They fetch tools that need Java, Go or pip, or take minutes.
-    "slow": {"compose_tools", "compose_schema", "validator", "fuzzed"},
+    "slow": {"compose_tools", "compose_schema", "validator", "fuzzed", "real_model"},
 }
 
 

@@ -1,8 +1,9 @@
 """Whatever a text is made of, no score, feature or reason is anything but a finite number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import little_models
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -13,6 +14,8 @@ from allusion_es.core.plugins import plugins
 from allusion_es.language.citations.translations import Translations, save_translations
 from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
 from allusion_es.language.citations.word_parts import grams
+from allusion_es.language.encoders.sentences import choose_encoder
+from allusion_es.language.encoders.settings import EncoderChoice
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.learning.train import CitationTraining, train
 from allusion_es.local.index import LocalIndex
@@ -80,13 +83,18 @@ def _index(tmp_path_factory: pytest.TempPathFactory) -> None:
     save_citation_vectors(path, trained, Analyser().settings, {"links": 40})
     table = {"rex": {"h": 0.5, "rex": 0.5}, "h": {"rex": 1.0}}
     save_translations(path.with_suffix(".translations"), table, Analyser().settings, {})
-    INDEX[True] = index_texts(PASSAGES, VECTORS, CitationVectors(path))
+    words = {"h": (1.0, 0.0), "rex": (0.6, 0.8), "β": (0.0, -1.0), "&": (-1.0, 0.0)}
+    PARAMETERS.update(little_models.parameters(path.parent, words))
+    model = EncoderChoice(PARAMETERS["encoder-cosine"]["model"])
+    encoder = choose_encoder(model, path.parent)
+    INDEX[True] = index_texts(PASSAGES, VECTORS, CitationVectors(path), encoder)
     INDEX[False] = index_texts(PASSAGES)
     TABLE.append(Translations(path.with_suffix(".translations")))
 
 
 INDEX: dict[bool, LocalIndex] = {}
 TABLE: list[Translations] = []
+PARAMETERS: dict[str, Mapping[str, str]] = {}
 
 
 def check_reasons(score: float, reason: Sequence[object] | None) -> None:
@@ -106,7 +114,7 @@ def check_reasons(score: float, reason: Sequence[object] | None) -> None:
 @example("h", ["h", "hh", "h a", ""])
 @example("", ["h", ""])
 def test_every_score_of_any_words_is_finite(name: str, query: str, texts: list[str]) -> None:
-    reranker = load_reranker(name)
+    reranker = load_reranker(name, {name: PARAMETERS[name]} if name in PARAMETERS else {})
     asked, candidates = trial_query(query), trial_candidates(texts)
     found = TrialCollection(texts, VECTORS)
     scores = reranker.score(asked, candidates, found)

@@ -1,7 +1,9 @@
 """What holds for every reranker, on little texts and on the Vulgate."""
 
 import inspect
+from collections.abc import Mapping
 
+import little_models
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +24,7 @@ from allusion_es.retrieval.reranking import (
     UNDEFINED,
     Candidates,
     Collection,
+    Reranker,
     load_reranker,
     reranker_notes,
 )
@@ -43,6 +46,22 @@ OURS = [
 ]
 
 
+LANGUAGE_MODELS = {"encoder-cosine", "cross-encoder"}
+"""Rerankers that have to be given a model."""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, str]]:
+    """The parameters of those that have to be given a model: little ones, which know some words."""
+    vectors = {word: (*vector, 0.0) for word, vector in little_models.VECTORS.items()}
+    vectors |= {"et": (0.3, -0.5, 0.0), "Gustate": (0.0, 0.0, 1.0)}
+    return little_models.parameters(tmp_path_factory.mktemp("models"), vectors)
+
+
+def loaded(name: str, models: Mapping[str, Mapping[str, str]]) -> Reranker:
+    return load_reranker(name, {name: models[name]} if name in models else {})
+
+
 def test_all_models_of_the_paper_are_there() -> None:
     paper = {"bow", "tfidf", "tesserae", "bow-emb", "tfidf-emb", "wmd", "lsi", "soft-cosine"}
     others = {
@@ -55,16 +74,20 @@ def test_all_models_of_the_paper_are_there() -> None:
         "learned",
     }
     kinds = {f"soft-cosine-{kind}" for kind in ("wordnet", "random", "identity")}
-    assert set(OURS) == paper | others | kinds
+    assert set(OURS) == paper | others | kinds | LANGUAGE_MODELS
 
 
 @pytest.mark.parametrize("name", OURS)
 @settings(max_examples=25, deadline=None)
 @given(TEXT, st.lists(TEXT, max_size=8), st.randoms())
 def test_scores_are_finite_and_explained_in_any_order(
-    name: str, query: str, texts: list[str], random: object
+    name: str,
+    models: Mapping[str, Mapping[str, str]],
+    query: str,
+    texts: list[str],
+    random: object,
 ) -> None:
-    reranker = load_reranker(name)
+    reranker = loaded(name, models)
     asked, candidates = trial_query(query), trial_candidates(texts)
     collection = TrialCollection(texts, VECTORS)
     scores = reranker.score(asked, candidates, collection)
@@ -77,7 +100,9 @@ def test_scores_are_finite_and_explained_in_any_order(
             parts = [part.contribution for part in reason]
             assert np.isfinite(parts).all()
             assert sum(parts) == pytest.approx(score, abs=1e-6)
-            assert parts == sorted(parts, reverse=True)
+            # Which of two equal ones is larger in the last digits depends on the processor.
+            digits = [float(f"{part:.8e}") for part in parts]
+            assert digits == sorted(digits, reverse=True)
     order = list(range(len(texts)))
     random.shuffle(order)  # type: ignore[attr-defined]
     shuffled = Candidates(
@@ -107,13 +132,17 @@ def asked_of(
 
 
 @pytest.mark.parametrize("field", ["token", "lemma"])
-@pytest.mark.parametrize("name", OURS)
+# What a cross-encoder gives a verse and itself is its own affair.
+@pytest.mark.parametrize("name", [name for name in OURS if name != "cross-encoder"])
 def test_a_verse_finds_itself_in_the_vulgate(
-    name: str, field: Field, vulgate_index: LocalIndex
+    name: str,
+    field: Field,
+    vulgate_index: LocalIndex,
+    models: Mapping[str, Mapping[str, str]],
 ) -> None:
     text = vulgate_index.passages(["Ps.33.9"])[0].text
     query, candidates = asked_of(vulgate_index, text, 200, field)
-    scores = load_reranker(name).score(query, candidates, Collection(vulgate_index))
+    scores = loaded(name, models).score(query, candidates, Collection(vulgate_index))
     place = candidates.ranking.ids.index("Ps.33.9")
     # Tesserae looks at two words' distance and not at a text's length, so others may pass.
     most = 25 if name.startswith("tesserae") else 1
@@ -121,7 +150,7 @@ def test_a_verse_finds_itself_in_the_vulgate(
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_notes_are_lines(name: str) -> None:
-    for note in reranker_notes(load_reranker(name), TrialCollection(["amor"], VECTORS)):
+def test_notes_are_lines(name: str, models: Mapping[str, Mapping[str, str]]) -> None:
+    for note in reranker_notes(loaded(name, models), TrialCollection(["amor"], VECTORS)):
         assert note
         assert "\n" not in note

@@ -75,7 +75,8 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help=f"Rerankers, with commas; none is the first stage alone. {_default('rerank')}",
+            help="Rerankers, with commas; none is the first stage alone, none:dense another one. "
+            f"{_default('rerank')}",
             show_default=False,
         ),
     ] = None,

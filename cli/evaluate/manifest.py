@@ -21,6 +21,7 @@ from allusion_es.evaluation.manifest import (
     versions,
     write_manifest,
 )
+from allusion_es.evaluation.runner import parameter_files
 
 _LEFT_OUT = frozenset({"server"})
 """Options that a manifest lacks: addresses and passwords are no part of a result."""
@@ -108,8 +109,8 @@ def _input_files(choices: EvaluateOptions) -> list[Path]:
     named: list[Path | None] = [choices.gold, choices.topics, choices.run, choices.word2vec]
     if choices.topics is None and choices.gold.suffix in (".qrels", ".qrel"):
         named.append(choices.gold.with_suffix(".topics"))
-    named += [Path(value) for values in choices.settings.values() for value in values.values()]
-    return [path for path in named if path is not None and path.is_file()]
+    there = [path for path in named if path is not None and path.is_file()]
+    return there + parameter_files(choices.settings)
 
 
 def plain(value: object) -> object:

@@ -22,7 +22,9 @@ from allusion_es.evaluation.runner import (
 )
 from allusion_es.evaluation.runs import QueryRanking, Run
 from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.options import generators_of
 from allusion_es.retrieval.pipeline import answerable, attempt_analysis, index_analyser
+from allusion_es.retrieval.reranking import reranker_names
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field
 
 MANUAL = "manual"
@@ -71,19 +73,34 @@ def free_choice(
 
     Args:
         links: The gold links.
-        rerankers: Their names; `none` is the first stage alone.
+        rerankers: Their names; `none` is the first stage alone, `none:dense` another one alone.
         fields: The inputs.
         base: First stage, candidates and settings.
     """
+    names = list(rerankers)
     methods = [
-        replace(base, reranker=None if name == "none" else name, field=field)
-        for name in rerankers
-        for field in fields
+        replace(_reranked(base, name, names), field=field) for name in names for field in fields
     ]
     lines = tuple(
         TableLine(method, 0, {"method": method.name, "input": method.field}) for method in methods
     )
     return Experiment("Methods", (spans(links),), lines)
+
+
+def _reranked(base: Method, name: str, names: Sequence[str]) -> Method:
+    """The method with a reranker and its parameters, or a first stage of its own without one.
+
+    Parameters that are for none of `names` are left to all of them, so that they are refused.
+    """
+    others = {part for each in names for part in reranker_names(each)} - {*reranker_names(name)}
+    settings = {part: values for part, values in base.settings.items() if part not in others}
+    base = replace(base, settings=settings)
+    reranker, colon, stage = name.partition(":")
+    if reranker != "none":
+        return replace(base, reranker=name)
+    return replace(
+        base, reranker=None, first_stage=generators_of(stage) if colon else base.first_stage
+    )
 
 
 def table2(links: Sequence[GoldLink], base: Method) -> Experiment:

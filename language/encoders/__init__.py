@@ -1,0 +1,1 @@
+"""Language models of the user's: sentence encoders and cross-encoders, as ONNX files."""

@@ -10,7 +10,7 @@ import functools
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -485,6 +485,7 @@ class _Output:
     ) -> None:
         from allusion_es.reports.report import write_report
         from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
+        from allusion_es.retrieval.latin import text_doubt
         from allusion_es.retrieval.pipeline import index_analyser
 
         try:
@@ -497,7 +498,14 @@ class _Output:
         write_report(
             target,
             list(scanned_findings(source, found, index, index_analyser(index))),
-            scan_meta(source, index.name, method, tuple(filter(None, notes))),
+            scan_meta(
+                source,
+                index.name,
+                method,
+                tuple(filter(None, notes)),
+                measured=[astuple(point) for point in scanner.points],
+                doubt=text_doubt(source.text, index, index_analyser(index)),
+            ),
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from allusion_es.core.characters import visible
+from allusion_es.corpora.findings import text_key
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.reports.heat import heat_of
@@ -114,6 +115,7 @@ def findings_of(
             place=place,
             method=method,
             note=_note(answer),
+            key=text_key(query.text),
         )
 
 

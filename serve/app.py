@@ -542,7 +542,7 @@ def page_file(name: str) -> tuple[bytes, str] | None:
                 _asset("search.html"), {"findings": findings_part()}
             ).encode(), "text/html"
         case "search.css":
-            return f"{page_style()}\n{_asset('search.css')}".encode(), "text/css"
+            return f"{page_style('report')}\n{_asset('search.css')}".encode(), "text/css"
         case "report.js":
             return page_script("report").encode(), "text/javascript"
         case "search.js":

@@ -60,11 +60,13 @@ LARGEST_REQUEST = 4 * 2**20
 _LONGEST_CLIENT = 64
 """Most characters of the header Allusion-Client, in which each open page has a random name."""
 
-_PASTED = "pasted-text.txt"
-"""Name of the file in which a pasted text is put."""
+_NAME_WORDS = 5
+"""Words by which a pasted text is named: there is no title."""
+
+_NAME_CHARACTERS = 200
 
 _TITLE_WORDS = 9
-"""Words by which the history names a text that has no title."""
+"""Words by which the history names a phrase."""
 
 _KEEP_SECONDS = 5.0
 _POLL_SECONDS = 0.05
@@ -332,7 +334,8 @@ class _Api:
     def _text(self, identifier: str, pasted: str) -> StoredText:
         """The stored text of an id, or the pasted text, stored now."""
         if not identifier:
-            return self._add_text(_PASTED, pasted.encode("utf-8", "replace"))
+            name = " ".join(re.findall(r"\w+", pasted[:_NAME_CHARACTERS])[:_NAME_WORDS])
+            return self._add_text(f"{name or 'text'}.txt", pasted.encode("utf-8", "replace"))
         text = self._texts.get(identifier)
         if text is None:
             raise RefusedError(404, "this text is not kept any more; open it again")
@@ -405,11 +408,10 @@ class _Search:
         """The search as the history keeps it."""
         source = self.text.source if self.text is not None else None
         named = ", ".join(filter(None, (source.author, source.title))) if source else ""
-        is_named = source is not None and source.path.name != _PASTED
         return Entry(
             id=self.id,
             kind=self.kind,
-            title=(named if is_named else "") or " ".join(self.words.split()[:_TITLE_WORDS]),
+            title=named or " ".join(self.words.split()[:_TITLE_WORDS]),
             when=now(),
             words=len(self.words.split()),
             found=found,

@@ -1,12 +1,12 @@
 // The reading view: the text as in a printed edition, what alludes underlined, and the references in
 // the margin, level with their lines.
 
+const NOTE_HEIGHT = 24; // pixels of a note in the margin; its middle is level with that of its line
 const LONGEST_BLOCK = 1100; // characters of a paragraph that are drawn at once
 
 let blocks = []; // { start, end, isNew: whether a paragraph begins, label: of a section }
 let longest = 0; // characters of the longest finding
 let keepsLines = false; // whether the lines of the text are shown as they are (verse)
-let fixedCut = 0; // how much of the text has been cut into blocks
 
 // Where paragraphs begin and end: at empty lines; at every line, if lines are as long as paragraphs.
 function paragraphs(text) {
@@ -133,7 +133,8 @@ function placeNotes(block, element) {
   for (const note of notes) {
     const span = spans.get(note.dataset.n);
     // A rejected one has no line any more: it stays beside the one before it.
-    const y = span ? Math.round(span.getClientRects()[0].top - top) : last;
+    const line = span?.getClientRects()[0];
+    const y = line ? Math.round(line.top + line.height / 2 - NOTE_HEIGHT / 2 - top) : last;
     last = y;
     const near = [...rows.keys()].find((known) => Math.abs(known - y) < 8);
     if (near === undefined) rows.set(y, [note]); else rows.get(near).push(note);

@@ -148,11 +148,15 @@ const panel = {
   },
 };
 
+const NEAR = 90; // characters of context before and after the words of a place
+
 // The words of a place in their context.
 function placeText(finding, match) {
   const text = colouredText(finding.text, match.query, pairColours(match).query, "words");
-  if (finding.before) text.prepend(make("span", { class: "around" }, finding.before));
-  if (finding.after) text.append(make("span", { class: "around" }, finding.after));
+  const cut = (words) => words.slice(words.indexOf(" ") + 1);
+  const { before = "", after = "" } = finding;
+  text.prepend(make("span", { class: "around" }, before.length > NEAR ? `…${cut(before.slice(-NEAR))}` : before));
+  text.append(make("span", { class: "around" }, after.length > NEAR ? `${after.slice(0, NEAR)}…` : after));
   return text;
 }
 

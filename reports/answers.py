@@ -123,7 +123,12 @@ def _note(answer: Answer) -> str:
     """A remark for the reader: why there is no answer, or which words the index does not know."""
     if answer.failure is not None:
         return f"Not answered: {answer.failure}"
-    unknown = f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else ""
+    # A word that no passage has may still carry a hit, by its lemma or by what it is like.
+    carrying = {each.query_word for hit in answer.hits for each in hit.contributions or ()}
+    analysis = answer.query.analysis
+    lemmas = dict(zip(analysis.tokens, analysis.lemmas, strict=True))
+    words = [each for each in answer.unknown if not {each, lemmas.get(each)} & carrying]
+    unknown = f"Unknown words: {', '.join(words)}" if words else ""
     doubt = answer.doubt[:1].upper() + answer.doubt[1:]
     return ". ".join(filter(None, [unknown, doubt]))
 

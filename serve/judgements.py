@@ -5,8 +5,8 @@ the settings of the search that found them. So it is there again when the same t
 another way, after a reload, and after the program's end.
 
 Each text has a file of lines, to which every change is added; the last line of a stretch and a
-passage holds. Adding a line is one write that the system never mixes with another, so that two tabs, or two
-programs, need no lock; of a line that was cut off by a crash nothing is read.
+passage holds. Adding a line is one write that the system never mixes with another, so that two
+tabs, or two programs, need no lock; of a line that was cut off by a crash nothing is read.
 """
 
 import json

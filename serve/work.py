@@ -94,10 +94,22 @@ def query_work(request: QueryRequest) -> Work:
             ),
         )
         method = f"{request.first_stage}.{request.field}.{request.rerank}"
-        job.meta = ReportMeta(f"Allusions to {index.name}", f"Method {method}, index {index.name}")
+        job.meta = ReportMeta(_title(request), f"Method {method}, index {index.name}")
         return _answers(job, index, retriever, request, method)
 
     return work
+
+
+_TITLE_WORDS = 7
+
+
+def _title(request: QueryRequest) -> str:
+    """What the report of some queries is called."""
+    if len(request.queries) > 1:
+        return f"Allusions of {len(request.queries)} phrases"
+    words = request.queries[0].text.split()
+    more = "…" if len(words) > _TITLE_WORDS else ""
+    return f"Allusions of “{' '.join(words[:_TITLE_WORDS])}{more}”"
 
 
 def _answers(

@@ -167,9 +167,13 @@ function why(finding, match) {
   const pairs = carrying(finding, match);
   const same = pairs.filter(([one, other]) => folded(one) === folded(other)).slice(0, 5);
   const taken = new Set(same.flatMap((pair) => pair.map(folded)));
-  const akin = pairs.filter(([one, other]) =>
-    folded(one) !== folded(other) && !taken.has(folded(one)) && !taken.has(folded(other)))
-    .slice(0, 4);
+  // Each word once, with the one that it is nearest to.
+  const akin = pairs.filter((pair) => {
+    const words = pair.map(folded);
+    if (words[0] === words[1] || words.some((word) => taken.has(word))) return false;
+    words.forEach((word) => taken.add(word));
+    return true;
+  }).slice(0, 4);
   const told = [];
   if (same.length) told.push(`the same words: ${same.map(([one]) => lower(one)).join(", ")}`);
   if (akin.length) told.push(akin.map(([one, other]) => `${lower(one)} ~ ${lower(other)}`).join(", "));

@@ -7,7 +7,7 @@ let undone = []; // what to bring back: lists of judgements as they were, the la
 const judgementPlace = (each) => `${each.key} ${each.start} ${each.end} ${each.passage}`;
 
 function judgementKey(finding, match) {
-  const start = hasText() || report.key ? finding.place : 0;
+  const start = finding.key ? 0 : finding.place; // a query is a text of its own
   return {
     key: finding.key ?? report.key ?? dataId, start, end: start + finding.length,
     passage: passageOf(match).id,
@@ -28,10 +28,12 @@ let keeper = {
       try { return JSON.parse(kept.get(`allusion-es judgements ${key}`) ?? "[]"); } catch { return []; }
     });
   },
+  // What was taken back is kept too: the page itself may hold what was judged before it was saved.
   save(changed) {
     for (const key of new Set(changed.map((each) => each.key))) {
-      const of = [...judgements.values()].filter((each) => each.key === key);
-      kept.set(`allusion-es judgements ${key}`, JSON.stringify(of));
+      const of = [...this.load([key]), ...changed.filter((each) => each.key === key)];
+      const latest = new Map(of.map((each) => [judgementPlace(each), each]));
+      kept.set(`allusion-es judgements ${key}`, JSON.stringify([...latest.values()]));
     }
     if (!kept.works) complain("This browser keeps nothing: save your judgements to a file before you close the page.");
   },

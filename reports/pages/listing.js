@@ -56,7 +56,7 @@ function queryEntry(finding) {
   askedText(lit);
   const light = (match) => { litMatch.set(finding, match); askedText(match); };
   const name = [finding.work, isAlone ? "" : nameOf(finding)].filter(Boolean).join(", ");
-  return make("div", { class: "query", "data-n": finding.number },
+  return make("div", { class: "query", "data-n": finding.number, "data-query": finding.id },
     name ? make("h3", {}, name) : "", words,
     finding.note ? make("p", { class: "quiet" }, finding.note) : "",
     make("ol", { class: "verses" }, finding.matches.slice(0, most).map((match) => verseEntry(finding, match, light))),

@@ -74,29 +74,32 @@ const strongest = (found) => found.reduce((best, each) =>
 
 function blockElement(block) {
   const found = findingsIn(block.start, block.end);
-  const alive = found.filter((finding) => !isRejected(finding) || finding === selected);
+  const isGone = (finding) => isRejected(finding) && finding !== selected;
   const text = make("p", { class: "text", lang: "la" });
   const coloured = selected ? selectedWords() : [];
   const borders = new Set([block.start, block.end]);
-  for (const { start, end } of [...alive, ...coloured]) {
+  for (const { start, end } of [...found, ...coloured]) {
     if (start > block.start && start < block.end) borders.add(start);
     if (end > block.start && end < block.end) borders.add(end);
   }
   const places = [...borders].sort((a, b) => a - b);
-  const lit = selected && alive.includes(selected) ? selected : null;
+  const lit = selected && found.includes(selected) ? selected : null;
   places.slice(0, -1).forEach((from, n) => {
     const piece = report.text.slice(from, places[n + 1]);
-    const of = alive.filter((finding) => finding.start <= from && finding.end > from);
-    if (!of.length) { text.append(piece); return; }
+    const all = found.filter((finding) => finding.start <= from && finding.end > from);
+    if (!all.length) { text.append(piece); return; }
+    const begins = all.filter((finding) => finding.start === from).map((finding) => finding.number).join(" ");
+    const of = all.filter((finding) => !isGone(finding));
+    // What was rejected has no line, but its note still stands level with it.
+    if (!of.length) { text.append(make("span", { "data-begins": begins || undefined }, piece)); return; }
     const best = strongest(of);
     const word = coloured.find(({ start, end }) => start <= from && end > from);
-    const begins = of.filter((finding) => finding.start === from);
     text.append(make("span", {
       class: ["f", shown(best)?.kind ?? "allusion", `dark${darkness(shown(best))}`,
         lit && of.includes(lit) ? "on" : "", word ? `c${word.colour}` : "", decisionOf(best)]
         .filter(Boolean).join(" "),
       "data-n": (lit && of.includes(lit) ? lit : best).number,
-      "data-begins": begins.length ? begins.map((finding) => finding.number).join(" ") : undefined,
+      "data-begins": begins || undefined,
     }, piece));
   });
   const margin = make("div", { class: "margin" });
@@ -132,14 +135,13 @@ function placeNotes(block, element) {
   let last = 0;
   for (const note of notes) {
     const span = spans.get(note.dataset.n);
-    // A rejected one has no line any more: it stays beside the one before it.
     const line = span?.getClientRects()[0];
     const y = line ? Math.round(line.top + line.height / 2 - NOTE_HEIGHT / 2 - top) : last;
     last = y;
     const near = [...rows.keys()].find((known) => Math.abs(known - y) < 8);
     if (near === undefined) rows.set(y, [note]); else rows.get(near).push(note);
   }
-  const made = [...rows].sort(([a], [b]) => a - b).map(([y, row]) => [y, make("div", { class: "row" }, row)]);
+  const made = [...rows].sort(([a], [b]) => a - b).map(([y, row]) => [y, make("div", { class: "level" }, row)]);
   margin.replaceChildren(...made.map(([, row]) => row));
   let free = 0;
   made.map(([y, row]) => [y, row, row.offsetHeight]).forEach(([y, row, height]) => {

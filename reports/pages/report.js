@@ -20,8 +20,8 @@ function beginReport(told) {
   selected = null;
   opened.clear();
   litMatch.clear();
-  putJudgements(keeper.load([report.key].filter(Boolean)));
-  if (told.judgements) putJudgements(told.judgements);
+  putJudgements(told.judgements ?? []);
+  putJudgements(keeper.load([report.key ?? dataId].filter(Boolean)));
   at("title").textContent = report.title;
   at("about").textContent = report.method;
   showNotes(report.notes);
@@ -62,7 +62,8 @@ const atLeast = () => Math.round(95 - 5 * Number(at("least").value)) / 100;
 function resetChoices() {
   Object.assign(choices, { words: "", book: "", kind: "", method: "", judged: "" });
   at("words").value = "";
-  at("least").value = Math.round((95 - 100 * Number(kept.get(LEAST) ?? 0.3)) / 5);
+  const least = hasText() ? Number(kept.get(LEAST) ?? 0.3) : 0.1; // of queries all is shown
+  at("least").value = Math.round((95 - 100 * least) / 5);
 }
 
 // What there is to choose from, after findings have come.

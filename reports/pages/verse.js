@@ -128,7 +128,7 @@ const panel = {
       type: "button", class: "plain", "aria-label": label, title: `${label} (${key})`, disabled: !visible[place + by],
       onclick: () => select(visible[place + by], true),
     }, by < 0 ? "‹" : "›");
-    box.replaceChildren(
+    box.replaceChildren(...[
       make("div", { class: "steps" }, step("Previous place", -1, "K"),
         make("span", {}, `${(place + 1).toLocaleString("en")} of ${visible.length.toLocaleString("en")}`),
         step("Next place", 1, "J"),
@@ -142,7 +142,8 @@ const panel = {
       judging(selected, match),
       otherVerses(selected, match),
       copying(match),
-      numbers(selected, match));
+      numbers(selected, match),
+    ].filter(Boolean));
     box.scrollTop = scrolled;
     if (focused) box.querySelector(`.${focused.trim().split(" ").join(".")}`)?.focus();
   },

@@ -46,18 +46,19 @@ function putJudgements(list) {
   }
 }
 
-function change(list) {
+// `redraw`: not for a comment, or what is clicked after typing it would be gone before the click.
+function change(list, redraw = true) {
   undone.push(list.map((each) => judgements.get(judgementPlace(each))
     ?? { ...each, decision: "", comment: "" }));
   putJudgements(list);
   keeper.save(list);
-  judged();
+  if (redraw) judged(); else tell();
 }
 
-function judge(finding, match, what) {
+function judge(finding, match, what, redraw = true) {
   const place = judgementKey(finding, match);
   const before = judgements.get(judgementPlace(place)) ?? { decision: "", comment: "" };
-  change([{ ...place, decision: before.decision, comment: before.comment, ...what }]);
+  change([{ ...place, decision: before.decision, comment: before.comment, ...what }], redraw);
 }
 
 // Accept or reject; once more takes it back.

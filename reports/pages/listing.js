@@ -107,7 +107,7 @@ const table = {
     this.scroller = new Scroller(at("rows"), {
       show: (finding) => make("tr", {
         class: `${decisionOf(finding)}${finding === selected ? " on" : ""}`, "data-n": finding.number,
-      }, columnsOf().map(([name, , text], n) => (n === 2
+      }, columnsOf().map(([name, , text], n) => (n === 2 && shown(finding)
         ? make("th", { scope: "row" }, make("button", { type: "button", class: "plain" }, text(finding)))
         : make("td", { title: name === "Words" ? finding.text : undefined, lang: name === "Words" ? "la" : undefined }, text(finding))))),
       guess: () => 34, spacer: "tr",

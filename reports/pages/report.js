@@ -160,7 +160,10 @@ function changed(finding) {
 function judged() {
   const focused = document.activeElement;
   const place = focused?.closest("[data-passage]");
-  const keep = place && { passage: place.dataset.passage, number: place.closest("[data-n]")?.dataset.n, className: focused.className };
+  const keep = place && {
+    passage: place.dataset.passage, number: place.closest("[data-n]")?.dataset.n,
+    className: place === focused ? "" : `.${focused.className.trim().split(" ").join(".")}`,
+  };
   const before = visible;
   choose();
   if (selected && !visible.includes(selected)) selected = null;
@@ -169,7 +172,8 @@ function judged() {
   panel.draw();
   tell();
   if (keep) {
-    document.querySelector(`[data-n="${keep.number}"] [data-passage="${CSS.escape(keep.passage)}"] .${keep.className.trim().split(" ").join(".")}`)?.focus();
+    const again = document.querySelector(`[data-n="${keep.number}"] [data-passage="${CSS.escape(keep.passage)}"]`);
+    (keep.className ? again?.querySelector(keep.className) : again)?.focus({ preventScroll: true });
   }
 }
 

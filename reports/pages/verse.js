@@ -62,7 +62,7 @@ function judging(finding, match) {
     class: "comment", placeholder: "Comment", maxlength: 2000,
     "aria-label": `Comment on ${passageOf(match).reference}`,
     value: judgementOf(finding, match)?.comment ?? "",
-    onchange: () => judge(finding, match, { comment: comment.value.trim() }),
+    onchange: () => judge(finding, match, { comment: comment.value.trim() }, false),
   });
   return make("div", { class: "judge", role: "group", "aria-label": `Your judgement of ${passageOf(match).reference}` },
     judgeButtons(finding, match), comment);

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 from typing import Annotated
 
@@ -31,6 +32,7 @@ from allusion_es.cli import (
     serve,
 )
 from allusion_es.cli.evaluate import command as evaluate
+from allusion_es.cli.help import WIDTH, GroupedCommand
 from allusion_es.core.errors import AllusionError, StorageError, UsageError
 from allusion_es.core.processes import use_one_thread
 
@@ -43,23 +45,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-app.command("query")(query.query)
-app.command("scan")(scan.scan)
-app.command("read")(read.read)
-app.command("serve")(serve.serve)
-app.command("index")(index.index)
-app.command("fetch")(fetch.fetch)
-app.command("list")(listing.list_)
-app.command("evaluate")(evaluate.evaluate)
-app.command("doctor")(doctor.doctor)
+_command = partial(app.command, cls=GroupedCommand)
+_command("query")(query.query)
+_command("scan")(scan.scan)
+_command("read")(read.read)
+_command("serve")(serve.serve)
+_command("index")(index.index)
+_command("fetch")(fetch.fetch)
+_command("list")(listing.list_)
+_command("evaluate")(evaluate.evaluate)
+_command("doctor")(doctor.doctor)
 app.add_typer(annotate.app, name="annotate")
-app.command("agreement")(agreement.agreement)
+_command("agreement")(agreement.agreement)
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(gold.app, name="gold")
 app.add_typer(candidates.app, name="candidates")
 app.add_typer(kibana.app, name="kibana")
-app.command("compose-env")(compose_env.compose_env)
-app.command("learn")(learn.learn)
+_command("compose-env")(compose_env.compose_env)
+_command("learn")(learn.learn)
 
 _INTERRUPTED = 130
 _SECRET = re.compile(r"--(password|api-key)\b|(--es=)?https?://[^/@\s]*:[^/@\s]+@")
@@ -92,7 +95,9 @@ def run(arguments: Sequence[str]) -> int:
     _warn_of_secrets(arguments)
     try:
         # Not `command.main`, which has its own ideas of errors and closed pipes.
-        with command.make_context("allusion-es", list(arguments) or ["--help"]) as context:
+        with command.make_context(
+            "allusion-es", list(arguments) or ["--help"], max_content_width=WIDTH
+        ) as context:
             command.invoke(context)
         sys.stdout.flush()
     except AllusionError as error:

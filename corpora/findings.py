@@ -15,10 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+from allusion_es.core.characters import shorten
 from allusion_es.core.errors import UsageError
 from allusion_es.core.files import writing
 from allusion_es.corpora.bible.references import is_verse_id
 from allusion_es.corpora.source_text import SourceText
+
+_SHOWN = 40
+"""Characters of a finding's words that its `repr` has."""
 
 KINDS = ("quotation", "paraphrase", "allusion")
 """The kinds of findings, from the closest to the loosest."""
@@ -80,6 +84,11 @@ class Finding:
     judgement: str = ""
     comment: str = ""
 
+    def __repr__(self) -> str:
+        """Words, reference, kind and probability, for the prompt."""
+        words = shorten(" ".join(self.text.split()), _SHOWN)
+        return f"<Finding {words!r}: {self.reference}, {self.kind}, {self.probability:.2f}>"
+
 
 def text_key(text: str) -> str:
     """The key of a text, 32 hexadecimal digits: readers' judgements of its findings go by it.
@@ -140,6 +149,14 @@ def json_line(
         >>> json_line(source, found)[:46]
         '{"start": 0, "end": 7, "text": "Gustate", "pas'
     """
+    record = finding_record(source, finding)
+    if partial:
+        record["partial"] = partial
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+def finding_record(source: SourceText, finding: Finding) -> dict[str, object]:
+    """Return a finding and its place in the file as plain values, as `json_line` writes them."""
     place = source.place(finding.start, finding.end)
     record: dict[str, object] = {
         "start": finding.start,
@@ -168,9 +185,7 @@ def json_line(
     for name in ("judgement", "comment"):
         if value := getattr(finding, name):
             record[name] = value
-    if partial:
-        record["partial"] = partial
-    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+    return record
 
 
 def passage_uri(passage: str) -> str:

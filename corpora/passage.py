@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+from allusion_es.core.characters import shorten
+
+_SHOWN = 60
+"""Characters of a passage that its `repr` has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -32,3 +37,13 @@ class Passage:
     reference: str = ""
     tokens: tuple[str, ...] | None = None
     lemmas: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        """Reference and first words, for the prompt.
+
+        Example:
+            >>> Passage("Ps.22.1", "Dominus regit me", reference="Ps 22,1")
+            <Passage Ps 22,1: Dominus regit me>
+        """
+        text = shorten(" ".join(self.text.split()), _SHOWN)
+        return f"<Passage {self.reference or self.id}: {text}>"

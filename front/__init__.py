@@ -1,0 +1,1 @@
+"""The Python interface, `import allusion_es`: functions to find, scan, index and evaluate."""

@@ -97,7 +97,7 @@ def test_several_queries_and_filters(serving: Serving) -> None:
     queries = [{"text": "in principio", "query_id": "a", "work": "Sermo"}, {"text": "dominus"}]
     asked = {"queries": queries, "rerank": "none", "testaments": ["nt"], "view": "report"}
     lines = serving.post("api/query", asked).lines
-    assert lines[0]["report"]["title"] == f"Allusions to {NAME}"
+    assert lines[0]["report"]["title"] == "Allusions of 2 phrases"
     found = [each for line in lines for each in line.get("findings", ())]
     assert [(each["id"], each.get("work", "")) for each in found] == [("a", "Sermo"), ("2", "")]
     assert lines[-1]["found"] == 2
@@ -149,7 +149,7 @@ def test_what_was_found_can_be_saved(serving: Serving) -> None:
     assert "The edition has here: Ps 33,9" in html
     assert "This is not all" not in html
     error = told(serving.ask("GET", f"api/jobs/{job}/report?format=docx"), 404)
-    assert error.endswith("use one of html, tsv, json, annotations, tei")
+    assert error.endswith("use one of html, tsv, json, csv, annotations, tei")
     assert "no such search" in told(serving.ask("GET", "api/jobs/nix/report"), 404)
 
 
@@ -266,7 +266,7 @@ def test_one_search_at_a_time_for_each_and_two_for_all(serving: Serving) -> None
         ),
         ("query", {"text": "a", "set": {"learned": {"model": "/etc/passwd"}}}, "command line"),
         ("scan", {}, "give either field 'text' or field 'text_id'"),
-        ("scan", {"text": ""}, "pasted-text.txt: there is no text in it"),
+        ("scan", {"text": ""}, "text.txt: there is no text in it"),
         ("scan", {"text": "λόγος"}, "no Latin letter"),
         ("scan", {"text": "a\0b"}, "NUL byte"),
         ("scan", {"text": "a", "threshold": 0}, "field 'threshold'"),

@@ -3,15 +3,18 @@
 import asyncio
 import io
 import json
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from starlette.types import Receive, Scope, Send
 
 from allusion_es.corpora.findings import Finding, annotation_lines, json_line, table_lines
 from allusion_es.corpora.source_text import SourceText
+from allusion_es.corpora.tei.plain import as_tei
 from allusion_es.corpora.tei.write import inline_markup, with_insertions
 from allusion_es.reports.answers import tsv_header
 from allusion_es.reports.report import (
@@ -184,9 +187,7 @@ def formats_of(job: SearchJob) -> list[str]:
     """
     formats = ["html", "tsv", "json"]
     if job.text is not None:
-        formats += ["csv", "annotations"]
-        if job.text.source.kind == "tei":
-            formats.append("tei")
+        formats += ["csv", "annotations", "tei"]
     return formats
 
 
@@ -357,7 +358,16 @@ def _table(saved: _Saved, separator: Literal["\t", ","]) -> bytes:
 
 
 def _tei(saved: _Saved) -> bytes:
-    return b"".join(with_insertions(saved.source, inline_markup(saved.source, saved.findings)))
+    """The TEI file with its findings; of another text one that is made for them."""
+    if saved.source.kind == "tei":
+        return _marked(saved.source, saved.findings)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{saved.source.path.stem}.xml")
+        return _marked(*as_tei(saved.source, saved.findings, path))
+
+
+def _marked(source: SourceText, findings: Iterable[Finding]) -> bytes:
+    return b"".join(with_insertions(source, inline_markup(source, findings)))
 
 
 def _annotations(saved: _Saved) -> bytes:

@@ -23,6 +23,7 @@ from allusion_es.corpora.findings import (
 )
 from allusion_es.corpora.source import read_source
 from allusion_es.corpora.source_text import SourceText
+from allusion_es.corpora.tei.plain import as_tei
 from allusion_es.corpora.tei.write import (
     inline_markup,
     pointer,
@@ -348,3 +349,20 @@ def test_json_lines(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert (record["start"], record["end"], record["page"]) == (3, 10, "4")
     assert record["alternatives"][0]["passages"] == ["1Pet.2.3"]
+
+
+def test_a_plain_text_becomes_tei(tmp_path: Path) -> None:
+    path = tmp_path / "sermo.txt"
+    path.write_text(
+        "Et  gus-\ntate & <b>\x07et\x0c videte.\n\n \n😀 Sua\xadvis est ¬\nDominus —\n\n\nfinis"
+    )
+    source = read_source(path)
+    start, end = source.text.index("Sua"), source.text.index(" —")
+    found = [finding(source, 4, 14), finding(source, start, end, "quotation")]
+    tei, moved = as_tei(source, found, tmp_path / "sermo.xml")
+    assert [each.text for each in moved] == ["gustate", "Sua\xadvis est ¬ Dominus"]
+    assert [tei.place(each.start, each.end).line for each in moved] == ["1", "5"]
+    root = ElementTree.fromstring(b"".join(with_insertions(tei, inline_markup(tei, moved))))
+    assert root.find(".//tei:prefixDef[@ident='bible']", TEI) is not None
+    assert len(root.findall(".//tei:body/tei:p", TEI)) == 3
+    assert [each.get("n") for each in root.iterfind(".//tei:lb", TEI)] == ["1", "2", "5", "6", "9"]

@@ -10,7 +10,7 @@ import functools
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -530,12 +530,22 @@ class _Report:
     def add(self, source: "SourceText", found: "Sequence[Finding]") -> None:
         """Add the findings of a text."""
         from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
+        from allusion_es.retrieval.latin import text_doubt
         from allusion_es.retrieval.pipeline import index_analyser
 
         index = self._scanner.index
         method = "Scan, fast" if self._scanner.options.fast else "Scan"
         notes = (missing_note(self._partial), calibration_note(self._scanner.unmeasured))
-        self._metas.append(scan_meta(source, index.name, method, tuple(filter(None, notes))))
+        self._metas.append(
+            scan_meta(
+                source,
+                index.name,
+                method,
+                tuple(filter(None, notes)),
+                measured=[astuple(point) for point in self._scanner.points],
+                doubt=text_doubt(source.text, index, index_analyser(index)),
+            )
+        )
         known = {finding.id for finding in self._findings}
         for finding in scanned_findings(source, found, index, index_analyser(index)):
             # Files of two folders may have the same name.

@@ -53,7 +53,8 @@ def serve(
     with listen(_HOST, port) as listener, scratch_folder() as folder:
         token = token_for("anyone", "search page", read_secret(library().folder))
         jobs = Jobs()
-        app = application(_IndexSource(server), name, folder, token, jobs)
+        kept = library().folder / "reading"
+        app = application(_IndexSource(server), name, folder, token, jobs, kept=kept)
         url = f"http://{address_of(listener, _HOST)}/{token}/"
         with contextlib.suppress(KeyboardInterrupt):
             print(url, flush=True)

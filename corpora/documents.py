@@ -22,6 +22,7 @@ from allusion_es.core.errors import InputError
 from allusion_es.corpora.source_text import Labels
 
 _LONGEST_HEADING = 80  # characters of a section's label; longer ones fill a table's column
+_LONGEST_TITLE = 10_000  # characters that are gathered, blanks included; a tenth of it is shown
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -201,7 +202,7 @@ def read_html(data: bytes, source: str) -> Document:
             parser.close()
     except etree.LxmlError as error:
         raise InputError(f"{source}: cannot be read as HTML ({error})") from error
-    return reader.paragraphs.document(reader.title, reader.author)
+    return reader.paragraphs.document(" ".join(reader.title.split())[:1000], reader.author)
 
 
 def _decoded(data: bytes, source: str) -> str:
@@ -303,7 +304,8 @@ class _PageReader:
     def data(self, data: str) -> None:
         """Add characters to the title, to superscript text, or to the paragraph."""
         if self._is_title:
-            self.title = " ".join(f"{self.title}{data}".split())[:1000]
+            # Gathered as it comes: a title with `&amp;` comes in pieces, whose blanks count.
+            self.title = f"{self.title}{data}"[:_LONGEST_TITLE]
         if self._left_out:
             return
         if self._raised:

@@ -5,13 +5,14 @@ Annotation; `tei.write` puts findings into TEI files.
 """
 
 import csv
+import hashlib
 import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from allusion_es.core.characters import shorten
@@ -61,6 +62,8 @@ class Finding:
         alternatives: Other passages, best first, parallels with the same words among them.
         calibrated: Whether the probabilities were calibrated for this kind of collection and scan;
             otherwise they only rank the findings.
+        judgement: What a reader said of it: `accepted`, `rejected`, or "".
+        comment: A reader's remark, or "".
 
     Example:
         >>> Finding(0, 7, "Gustate", ("Ps.33.9",), "Ps 33,9", 2.5, 0.9, "quotation").end
@@ -78,11 +81,24 @@ class Finding:
     words: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     calibrated: bool = True
+    judgement: str = ""
+    comment: str = ""
 
     def __repr__(self) -> str:
         """Words, reference, kind and probability, for the prompt."""
         words = shorten(" ".join(self.text.split()), _SHOWN)
         return f"<Finding {words!r}: {self.reference}, {self.kind}, {self.probability:.2f}>"
+
+
+def text_key(text: str) -> str:
+    """The key of a text, 32 hexadecimal digits: readers' judgements of its findings go by it.
+
+    Example:
+        >>> text_key("Gustate") == text_key("Gustate") != text_key("gustate")
+        True
+    """
+    # "replace", since a text from a browser may hold half a character.
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def check_findings(source: SourceText, findings: Iterable[Finding]) -> list[Finding]:
@@ -166,6 +182,9 @@ def finding_record(source: SourceText, finding: Finding) -> dict[str, object]:
     for name in ("xpath", "page", "line", "section"):
         if value := getattr(place, name):
             record[name] = value
+    for name in ("judgement", "comment"):
+        if value := getattr(finding, name):
+            record[name] = value
     return record
 
 
@@ -209,22 +228,38 @@ def spreadsheet_cell(text: str) -> str:
     return f"'{clean}" if clean.startswith(_FORMULA) else clean
 
 
-def table_lines(source: SourceText, findings: Iterable[Finding]) -> Iterator[str]:
+_JUDGED_COLUMNS = ("judgement", "comment")
+"""The columns that a table of judged findings has besides."""
+
+
+def table_lines(
+    source: SourceText,
+    findings: Iterable[Finding],
+    *,
+    judged: bool = False,
+    separator: Literal["\t", ","] = "\t",
+) -> Iterator[str]:
     """Yield the lines of the table, the header first.
 
-    A cell with a double quote in it is put between double quotes, as spreadsheets do.
+    A cell with a double quote or the separator in it is put between double quotes, as spreadsheets
+    do.
 
     Args:
         source: The text.
         findings: What was found in it.
+        judged: Whether there are columns for a reader's judgement and comment.
+        separator: What stands between two cells.
 
     Raises:
         UsageError: A finding is not of this text.
     """
-    yield "\t".join(TABLE_COLUMNS)
+    yield separator.join((*TABLE_COLUMNS, *(_JUDGED_COLUMNS if judged else ())))
     for found in check_findings(source, findings):
         line = io.StringIO()
-        csv.writer(line, "excel-tab", lineterminator="").writerow(_table_row(source, found))
+        row = _table_row(source, found)
+        if judged:
+            row += map(spreadsheet_cell, (found.judgement, found.comment))
+        csv.writer(line, "excel", delimiter=separator, lineterminator="").writerow(row)
         yield line.getvalue()
 
 
@@ -320,6 +355,10 @@ def _annotation(source: SourceText, found: Finding, number: int) -> dict[str, An
     trust = "" if found.calibrated else ", not calibrated"
     description = f"{found.reference} (probability {found.probability:.2f}{trust})"
     bodies.append({"type": "TextualBody", "purpose": "describing", "value": description})
+    if found.judgement:
+        bodies.append({"type": "TextualBody", "purpose": "assessing", "value": found.judgement})
+    if found.comment:
+        bodies.append({"type": "TextualBody", "purpose": "commenting", "value": found.comment})
     return {
         "id": f"#allusion-{number}",
         "type": "Annotation",

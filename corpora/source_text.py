@@ -297,6 +297,8 @@ class SourceText:
         ids: For each `xml:id` the start and end of its element in `text`.
         pointers: For each id the offset of the first `ref` or `ptr` that points to it.
         insert_at: The byte after the file's header, where a `standOff` may go; -1 without one.
+        describe_at: The byte after the header's `fileDesc`, where an `encodingDesc` may go; or -1.
+        prefixes: The prefixes of URIs that the header defines (`prefixDef`).
         prefix: The prefix of TEI's element names (`tei:`), or "".
         reserved: Ids of the file that begin with `allusion`; findings must not get the same.
         left_out: Words of the file that are not in `text`, in the order of the file.
@@ -317,6 +319,8 @@ class SourceText:
     ids: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     pointers: Mapping[str, int] = field(default_factory=dict)
     insert_at: int = -1
+    describe_at: int = -1
+    prefixes: frozenset[str] = frozenset()
     prefix: str = ""
     reserved: frozenset[str] = frozenset()
     left_out: tuple[LeftOut, ...] = ()

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from allusion_es.core.characters import visible
+from allusion_es.corpora.findings import text_key
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.reports.heat import heat_of
@@ -129,6 +130,7 @@ def findings_of(
             place=place,
             method=method,
             note=_note(answer),
+            key=text_key(query.text),
         )
 
 
@@ -136,7 +138,12 @@ def _note(answer: Answer) -> str:
     """A remark for the reader: why there is no answer, or which words the index does not know."""
     if answer.failure is not None:
         return f"Not answered: {answer.failure}"
-    unknown = f"Unknown words: {', '.join(answer.unknown)}" if answer.unknown else ""
+    # A word that no passage has may still carry a hit, by its lemma or by what it is like.
+    carrying = {each.query_word for hit in answer.hits for each in hit.contributions or ()}
+    analysis = answer.query.analysis
+    lemmas = dict(zip(analysis.tokens, analysis.lemmas, strict=True))
+    words = [each for each in answer.unknown if not {each, lemmas.get(each)} & carrying]
+    unknown = f"Unknown words: {', '.join(words)}" if words else ""
     doubt = answer.doubt[:1].upper() + answer.doubt[1:]
     return ". ".join(filter(None, [unknown, doubt]))
 

@@ -12,9 +12,24 @@ from typing import Any
 _PAGES = Path(__file__).with_name("pages")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _SCRIPTS = {
-    "report": ("common.js", "overview.js", "report.js"),
-    "errors": ("common.js", "figures.js", "errors.js"),
+    "report": (
+        "common.js",
+        "findings.js",
+        "judgements.js",
+        "scroller.js",
+        "reading.js",
+        "verse.js",
+        "listing.js",
+        "map.js",
+        "report.js",
+    ),
+    "errors": ("common.js", "pager.js", "figures.js", "errors.js"),
     "figures": ("common.js", "figures.js", "figures_start.js"),
+}
+_STYLES = {
+    "report": ("page.css", "reading.css"),
+    "errors": ("page.css", "errors.css"),
+    "figures": ("page.css", "errors.css"),
 }
 
 
@@ -35,7 +50,7 @@ def page(name: str, title: str, data: Any) -> str:  # noqa: ANN401 - whatever JS
         >>> "<title>A &amp; B</title>" in text, "<script>alert" in text
         (True, False)
     """
-    style, script = page_style(), page_script(name)
+    style, script = page_style(name), page_script(name)
     content = script_json(data)
     slots = {
         "title": _escaped(title),
@@ -56,9 +71,9 @@ def page_script(name: str) -> str:
     return "\n".join(['"use strict";', *map(_asset, _SCRIPTS[name])])
 
 
-def page_style() -> str:
-    """The style of all pages."""
-    return _asset("page.css")
+def page_style(name: str) -> str:
+    """The style of a page."""
+    return "\n".join(map(_asset, _STYLES[name]))
 
 
 def findings_part() -> str:

@@ -7,7 +7,8 @@ a retriever's answers, `scanned` of a scan's findings.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -71,6 +72,7 @@ class ReportFinding:
         place: Where in the work, in any unit that grows from its beginning.
         label: Name of that place (`page 3, line 12`); where it is "", the id is shown.
         method: Method that found them, where a report compares methods, or "".
+        key: Key of the text (`corpora.findings.text_key`), where the report is not of one text.
         note: A remark for the reader, or "".
 
     Example:
@@ -89,6 +91,7 @@ class ReportFinding:
     label: str = ""
     method: str = ""
     note: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +104,53 @@ class ReportMeta:
         notes: Remarks for a reader of the scores, each a sentence.
         extent: End of the one work that is reported on, in the unit of `ReportFinding.place`; 0
             where there are several, or none.
+        text: The words of that work, if they are to be read beside the findings. Then places are
+            characters of it.
+        key: Key of the work's words (`corpora.findings.text_key`), by which a reader's judgements
+            of its findings are kept; "" where each finding has a text of its own.
+        sections: Where sections, or else pages, of the work begin: character and label of each.
+        measured: Thresholds of probability, ascending, each with the precision and the recall that
+            were measured there; empty where nothing was, or it does not hold.
+        doubt: Why the text is hardly Latin, or "".
     """
 
     title: str = "Allusions"
     method: str = ""
     notes: tuple[str, ...] = ()
     extent: int = 0
+    text: str = ""
+    key: str = ""
+    sections: tuple[tuple[int, str], ...] = ()
+    measured: tuple[tuple[float, float, float], ...] = ()
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportJudgement:
+    """What a reader said of a passage for a stretch of a text.
+
+    Attributes:
+        key: Key of the text.
+        start: The first character of the stretch.
+        end: The character after the last.
+        passage: Id of the passage.
+        decision: `accept`, `reject` or "".
+        comment: A remark, or "".
+    """
+
+    key: str
+    start: int
+    end: int
+    passage: str
+    decision: str = ""
+    comment: str = ""
 
 
 def write_report(
-    target: Path | TextIO, findings: Sequence[ReportFinding], meta: ReportMeta | None = None
+    target: Path | TextIO,
+    findings: Sequence[ReportFinding],
+    meta: ReportMeta | None = None,
+    judgements: Sequence[ReportJudgement] = (),
 ) -> None:
     """Write a report as one HTML file.
 
@@ -121,6 +161,7 @@ def write_report(
         target: A file, written whole or not at all, or an open stream.
         findings: In the order of their texts; no id twice.
         meta: Heading, method and notes.
+        judgements: What readers said of them so far.
 
     Raises:
         StorageError: The file cannot be written.
@@ -134,10 +175,14 @@ def write_report(
         ('<!doctype html>', False)
     """
     meta = meta or ReportMeta()
-    write_lines(target, [page("report", meta.title, report_data(findings, meta))])
+    write_lines(target, [page("report", meta.title, report_data(findings, meta, judgements))])
 
 
-def report_data(findings: Sequence[ReportFinding], meta: ReportMeta) -> dict[str, Any]:
+def report_data(
+    findings: Sequence[ReportFinding],
+    meta: ReportMeta,
+    judgements: Sequence[ReportJudgement] = (),
+) -> dict[str, Any]:
     """The JSON that the page's script reads; a passage is listed once, and named by its number.
 
     Raises:
@@ -151,22 +196,32 @@ def report_data(findings: Sequence[ReportFinding], meta: ReportMeta) -> dict[str
         if times > 1:
             raise ValueError(f"{times} findings have the id {name!r}; marks go by it")
     rows = ReportRows()
-    return {**meta_row(meta), **rows.chunk(findings)}
+    judged = {"judgements": [asdict(each) for each in judgements]} if judgements else {}
+    return {**meta_row(meta), **rows.chunk(findings), **judged}
 
 
 def meta_row(meta: ReportMeta) -> dict[str, Any]:
     """Heading, method and notes, as the page's script reads them.
 
     Example:
-        >>> meta_row(ReportMeta("Sermo"))
-        {'title': 'Sermo', 'method': '', 'notes': [], 'extent': 0}
+        >>> row = meta_row(ReportMeta("Sermo"))
+        >>> row["title"], row["method"], row["notes"], row["extent"], "text" in row
+        ('Sermo', '', [], 0, False)
     """
-    return {
+    row = {
         "title": meta.title,
         "method": meta.method,
         "notes": list(meta.notes),
         "extent": meta.extent,
+        "program": f"allusion-es {version('allusion-es')}",
+        "text": meta.text,
+        "key": meta.key,
+        "sections": list(meta.sections),
+        "measured": list(meta.measured),
+        "doubt": meta.doubt,
     }
+    needed = ("title", "method", "notes", "extent", "program")
+    return {name: value for name, value in row.items() if value or name in needed}
 
 
 class ReportRows:
@@ -220,7 +275,17 @@ def _books(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     known = [book for book in BOOKS if book.osis in present]
     others = sorted(present.keys() - {book.osis for book in known})
     return [
-        *({"id": b.osis, "label": b.abbreviation, "name": b.names[0]} for b in known),
+        *(
+            {
+                "id": book.osis,
+                "label": book.abbreviation,
+                "name": book.names[0],
+                # By these a reader may look for it.
+                "names": list(book.names[1:]),
+                "testament": book.testament,
+            }
+            for book in known
+        ),
         *({"id": name, "label": name or "–", "name": name or "without a book"} for name in others),
     ]
 
@@ -236,6 +301,7 @@ def _finding(finding: ReportFinding, passages: _PassageRows) -> dict[str, Any]:
         "label": finding.label,
         "method": finding.method,
         "note": finding.note,
+        "key": finding.key,
     }
     # Empty fields are left out, since a report may hold thousands of findings.
     kept = {name: value for name, value in row.items() if value != ""}

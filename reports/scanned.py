@@ -1,9 +1,10 @@
 """A scan's findings as findings of a report, with the text around them and the shades of words."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from allusion_es.corpora.findings import Alternative, Finding
+from allusion_es.corpora.findings import Alternative, Finding, text_key
 from allusion_es.corpora.left_out import left_out_note
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source_text import Annotation, Place, SourceText
@@ -80,7 +81,15 @@ def scanned_findings(
         )
 
 
-def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] = ()) -> ReportMeta:
+def scan_meta(
+    source: SourceText,
+    index: str,
+    method: str,
+    notes: Sequence[str] = (),
+    *,
+    measured: Sequence[tuple[float, float, float]] = (),
+    doubt: str = "",
+) -> ReportMeta:
     """Heading, method and notes of a report on one text.
 
     Args:
@@ -88,6 +97,9 @@ def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] 
         index: Name of the index.
         method: How the text was scanned.
         notes: More remarks for the reader; they come first.
+        measured: Threshold, precision and recall of each point that was measured
+            (`scanning.measured.measured_points`).
+        doubt: Why the text is hardly Latin, or "".
     """
     left_out = left_out_note(source.left_out, with_options=False)
     remarks = [f"{each[0].upper()}{each[1:]}." for each in (*source.remarks, left_out) if each]
@@ -96,6 +108,11 @@ def scan_meta(source: SourceText, index: str, method: str, notes: Sequence[str] 
         method=f"{method}, index {index}",
         notes=(*notes, *remarks, NOTE),
         extent=len(source.text),
+        text=source.text,
+        key=text_key(source.text),
+        sections=_sections(source),
+        measured=tuple(measured),
+        doubt=doubt,
     )
 
 
@@ -117,6 +134,26 @@ def joined_meta(metas: Sequence[ReportMeta]) -> ReportMeta:
     shared = [note for note in metas[0].notes if all(note in each.notes for each in metas)]
     own = [f"{each.title}: {note}" for each in metas for note in each.notes if note not in shared]
     return ReportMeta(f"Allusions in {len(metas)} texts", metas[0].method, (*shared, *own))
+
+
+_MOST_SECTIONS = 400
+"""Sections or pages that a map shows as ticks; of more, one could not be told from the next."""
+
+
+def _sections(source: SourceText) -> tuple[tuple[int, str], ...]:
+    """Where the sections of a text begin, or its pages, or where it has neither its paragraphs."""
+    for labels, name in ((source.sections, "section"), (source.pages, "page")):
+        rows = [
+            (start, f"{name} {label}")
+            for start, label in zip(labels.starts, labels.labels, strict=True)
+            if label
+        ]
+        if 1 < len(rows) <= _MOST_SECTIONS:
+            return tuple(rows)
+    starts = [match.end() for match in re.finditer(r"\n\s*\n", source.text.rstrip())]
+    if not 1 <= len(starts) < _MOST_SECTIONS:
+        return ()
+    return tuple((start, f"paragraph {n}") for n, start in enumerate([0, *starts], start=1))
 
 
 def calibration_note(unmeasured: str) -> str:

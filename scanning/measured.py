@@ -11,7 +11,7 @@ from allusion_es.core.errors import VerseError
 from allusion_es.corpora.passage import Passage
 from allusion_es.retrieval.index import CandidateIndex, IndexSettings
 from allusion_es.retrieval.types import SearchFilter
-from allusion_es.scanning.model import MOST, ScanOptions, shipped
+from allusion_es.scanning.model import MOST, Point, ScanOptions, calibration, shipped
 
 _SAMPLE = 256
 """Passages by whose text a collection is recognised: few enough for one request to a server."""
@@ -107,6 +107,18 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
     if options.top != MOST:
         return f"not calibrated for {options.top} passages a finding, only for {MOST}"
     return ""
+
+
+def model_name(index: CandidateIndex, options: ScanOptions) -> str:
+    """Which of `model.MODELS` a scan uses."""
+    return "fast" if options.fast else "default" if index.citations is not None else "words"
+
+
+def measured_points(index: CandidateIndex, options: ScanOptions) -> tuple[Point, ...]:
+    """What was measured of a scan's model, by ascending threshold; none where it does not hold."""
+    if unmeasured(index, options):
+        return ()
+    return calibration(model_name(index, options)).points
 
 
 def _settings(settings: IndexSettings) -> tuple[object, ...]:

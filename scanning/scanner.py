@@ -20,7 +20,7 @@ from allusion_es.corpora.source_text import SourceText
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.scanning.choosing import Choice, choose, finding_of, joined
-from allusion_es.scanning.measured import unmeasured
+from allusion_es.scanning.measured import model_name, unmeasured
 from allusion_es.scanning.model import ScanOptions, calibration
 from allusion_es.scanning.reading import Reading, read
 
@@ -122,6 +122,7 @@ class Scanner:
         threshold: The probability that findings need.
         measured: Precision and recall that were measured at this threshold, or near it; None
             where nothing was, or it does not hold for this scan.
+        points: All that was measured, by ascending threshold; empty where nothing holds.
         unmeasured: Why nothing that was measured holds for this scan, or ""; see
             `measured.unmeasured`.
 
@@ -152,8 +153,7 @@ class Scanner:
         self.options = options
         self._analyser = index_analyser(index)
         self._citations = None if options.fast else index.citations
-        name = "fast" if options.fast else "words" if self._citations is None else "default"
-        self._model = calibration(name)
+        self._model = calibration(model_name(index, options))
         if options.precision is not None:
             self.threshold = self._model.threshold_for(options.precision)
         elif options.threshold is not None:
@@ -162,6 +162,7 @@ class Scanner:
             self.threshold = self._model.threshold
         self.unmeasured = unmeasured(index, options)
         self.measured = None if self.unmeasured else self._model.measured(self.threshold)
+        self.points = () if self.unmeasured else self._model.points
 
     def scan(self, source: SourceText, stop: Callable[[], bool] | None = None) -> Iterator[Finding]:
         """The findings of a text in its order, as they are made.

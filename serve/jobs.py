@@ -22,6 +22,9 @@ from allusion_es.web.guard import RefusedError
 MOST_RUNNING = 2
 """Searches that run at the same time, over all clients; each can fill a processor."""
 
+_MOST_AT_WORK = 2 * MOST_RUNNING
+"""Threads at the same time: those of stopped searches end the block that they read, in a second."""
+
 MOST_FOUND = 10_000
 """Most findings of one search, all of which the page must show."""
 
@@ -71,6 +74,8 @@ class SearchJob:
         client: Name of the client that started it.
         kind: `query` or `scan`.
         text: The text that is scanned, or None.
+        key: Key of the text, by which judgements of it are kept.
+        history: Id of its entry in the history, or "" where it is not to be kept.
         meta: Title and notes of its report.
         status: Whether it is starting, running or has ended, and how.
         progress: The part that is done, from 0 to 1.
@@ -85,6 +90,8 @@ class SearchJob:
     client: str
     kind: Literal["query", "scan"]
     text: StoredText | None = None
+    key: str = ""
+    history: str = ""
     meta: ReportMeta = field(default_factory=ReportMeta)
     status: Status = "starting"
     progress: float = 0.0
@@ -98,7 +105,12 @@ class SearchJob:
 
     @property
     def is_running(self) -> bool:
-        """True until it has ended."""
+        """True until it has ended, or was told to stop: then nothing is added any more."""
+        return self.status in ("starting", "running") and not self.stopping
+
+    @property
+    def is_at_work(self) -> bool:
+        """True while its thread computes; a stopped one ends the block of text that it reads."""
         return self.status in ("starting", "running")
 
     @property
@@ -107,12 +119,12 @@ class SearchJob:
         return self._stop.is_set()
 
     def stop(self) -> None:
-        """Tell it to stop as soon as it can; what it has found stays."""
+        """Stop it; what it has found stays, and nothing is added."""
         self._stop.set()
 
     def wait_begun(self) -> None:
         """Wait until it is running, and a moment longer for its first finding or its failure."""
-        while self.status == "starting":
+        while self.status == "starting" and not self.stopping:
             time.sleep(_START_POLL_SECONDS)
         self._found_or_ended.wait(_FIRST_FINDING_SECONDS)
 
@@ -145,7 +157,7 @@ class SearchJob:
         row: dict[str, Any] = {
             "job": self.id,
             "kind": self.kind,
-            "status": self.status,
+            "status": "stopped" if self.is_at_work and self.stopping else self.status,
             "progress": round(self.progress, 4),
             "found": len(self.found),
             "notes": list(self.meta.notes),
@@ -192,6 +204,9 @@ class Jobs:
         work: Work,
         acquire: Callable[[], AbstractContextManager[CandidateIndex]],
         text: StoredText | None = None,
+        key: str = "",
+        history: str = "",
+        at_end: Callable[[SearchJob], None] | None = None,
     ) -> SearchJob:
         """Start a search in a thread of its own.
 
@@ -201,6 +216,9 @@ class Jobs:
             work: The search.
             acquire: Gives the index for the time of the search.
             text: The text that is scanned.
+            key: Key of the text.
+            history: Id of its entry in the history, or "".
+            at_end: Called in its thread when it is done or was stopped, before its status says so.
 
         Raises:
             RefusedError: The client has a running search, or too many run.
@@ -213,14 +231,15 @@ class Jobs:
                 raise RefusedError(
                     409, "a search of yours still goes on; stop it, or wait until it is done"
                 )
-            if len(running) >= MOST_RUNNING:
+            at_work = sum(job.is_at_work for job in self._jobs.values())
+            if len(running) >= MOST_RUNNING or at_work >= _MOST_AT_WORK:
                 raise RefusedError(
-                    429, f"{len(running)} searches go on already; try again when one is done"
+                    429, f"{at_work} searches go on already; try again when one is done"
                 )
-            job = SearchJob(secrets.token_hex(8), client, kind, text)
+            job = SearchJob(secrets.token_hex(8), client, kind, text, key, history)
             self._jobs[job.id] = job
         # A daemon, so that a long search does not hold up the end of the server.
-        threading.Thread(target=_run, args=(job, work, acquire), daemon=True).start()
+        threading.Thread(target=_run, args=(job, work, acquire, at_end), daemon=True).start()
         return job
 
     def get(self, identifier: str) -> SearchJob:
@@ -237,6 +256,11 @@ class Jobs:
             job.last_used = time.monotonic()
             return job
 
+    def keeping(self, history: str) -> bool:
+        """Whether a search still runs that the history will keep under this id."""
+        with self._lock:
+            return any(j.is_at_work and j.history == history for j in self._jobs.values())
+
     def close(self) -> None:
         """Stop all searches, since the server is about to end."""
         self.closed = True
@@ -246,7 +270,7 @@ class Jobs:
     def _forget(self) -> None:
         """Forget finished jobs that are old, and the oldest if there are too many."""
         finished = sorted(
-            (job for job in self._jobs.values() if not job.is_running),
+            (job for job in self._jobs.values() if not job.is_at_work),
             key=lambda job: job.last_used,
         )
         old = time.monotonic() - KEPT_SECONDS
@@ -259,7 +283,10 @@ class Jobs:
 
 
 def _run(
-    job: SearchJob, work: Work, acquire: Callable[[], AbstractContextManager[CandidateIndex]]
+    job: SearchJob,
+    work: Work,
+    acquire: Callable[[], AbstractContextManager[CandidateIndex]],
+    at_end: Callable[[SearchJob], None] | None,
 ) -> None:
     """Run a search to its end, in its thread; an error is kept in the job."""
     try:
@@ -267,12 +294,15 @@ def _run(
             items = work(job, index)
             job.status = "running"
             for item in items:
-                job.add(item)
                 if job.stopping:
                     break
-        if not job.stopping:
+                job.add(item)
+        stopped = job.stopping
+        if not stopped:
             job.progress = 1.0
-        job.finish("stopped" if job.stopping else "done")
+        if at_end is not None:
+            at_end(job)
+        job.finish("stopped" if stopped else "done")
     except (AllusionError, RefusedError) as error:
         job.finish("failed", error)
     except Exception:

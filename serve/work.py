@@ -5,7 +5,7 @@ find into `JobItem`s, one at a time, so that the client sees them as they are fo
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import tee
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_fin
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import text_doubt
 from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever, index_analyser
-from allusion_es.scanning.measured import unmeasured
+from allusion_es.scanning.measured import measured_points, unmeasured
 from allusion_es.scanning.model import ScanOptions
 from allusion_es.scanning.scanner import Scanner, cut, seamless
 from allusion_es.serve.jobs import JobItem, SearchJob, Work
@@ -92,10 +92,22 @@ def query_work(request: QueryRequest) -> Work:
             ),
         )
         method = f"{request.first_stage}.{request.field}.{request.rerank}"
-        job.meta = ReportMeta(f"Allusions to {index.name}", f"Method {method}, index {index.name}")
+        job.meta = ReportMeta(_title(request), f"Method {method}, index {index.name}")
         return _answers(job, index, retriever, request, method)
 
     return work
+
+
+_TITLE_WORDS = 7
+
+
+def _title(request: QueryRequest) -> str:
+    """What the report of some queries is called."""
+    if len(request.queries) > 1:
+        return f"Allusions of {len(request.queries)} phrases"
+    words = request.queries[0].text.split()
+    more = "…" if len(words) > _TITLE_WORDS else ""
+    return f"Allusions of “{' '.join(words[:_TITLE_WORDS])}{more}”"
 
 
 def _answers(
@@ -157,7 +169,14 @@ def scan_work(request: ScanRequest, text: StoredText, scan: Scan) -> Work:
         doubt = text_doubt(source.text, index, index_analyser(index))
         note = calibration_note(unmeasured(index, scan_options(request)))
         notes = [f"The text: {doubt}"] if doubt else []
-        job.meta = scan_meta(source, index.name, method, [*notes, *([note] if note else [])])
+        job.meta = scan_meta(
+            source,
+            index.name,
+            method,
+            [*notes, *([note] if note else [])],
+            measured=[astuple(point) for point in measured_points(index, scan_options(request))],
+            doubt=doubt,
+        )
 
         def progress(share: float) -> None:
             job.progress = max(job.progress, min(1.0, share))

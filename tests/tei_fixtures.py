@@ -1,5 +1,6 @@
 """TEI files written for tests, in the manner of several editions."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,15 @@ HEADER = (
     "<publicationStmt><p>For tests.</p></publicationStmt><sourceDesc><p>Made up.</p></sourceDesc>"
     "</fileDesc></teiHeader>"
 )
+
+_PREFIXES = re.compile(r"<encodingDesc><listPrefixDef>.*?</listPrefixDef></encodingDesc>")
+
+
+def without_prefixes(text: str) -> str:
+    """A marked file without the definition of the pointers' prefixes, which it must have once."""
+    assert len(_PREFIXES.findall(text)) == 1
+    return _PREFIXES.sub("", text)
+
 
 Tei = Callable[[str], Path]
 

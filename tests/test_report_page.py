@@ -1,6 +1,8 @@
 """The report and the page of errors in a real browser."""
 
+import base64
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,15 @@ from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import findings_of
 from allusion_es.reports.errors_page import errors_page
 from allusion_es.reports.figures_page import figures_data, figures_page
-from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord, level
-from allusion_es.reports.report import Match, ReportFinding, ReportMeta, report_data, write_report
+from allusion_es.reports.heat import Heat, HeatedPair, HeatedWord
+from allusion_es.reports.report import (
+    Match,
+    ReportFinding,
+    ReportJudgement,
+    ReportMeta,
+    report_data,
+    write_report,
+)
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query
 
@@ -51,7 +60,10 @@ class Page:
 
     def ids(self) -> list[str]:
         """The entries that are shown, in their order."""
-        found = self.run("return [...document.querySelectorAll('article')].map(a => a.dataset.id)")
+        found = self.run(
+            "return [...document.querySelectorAll('[data-query], article')]"
+            ".map((each) => each.dataset.query ?? each.dataset.id)"
+        )
         assert isinstance(found, list)
         return found
 
@@ -140,7 +152,12 @@ def page(quiet: Browser, tmp_path: Path) -> Page:
     return page
 
 
-def test_shades_are_those_of_the_numbers(quiet: Browser, tmp_path: Path) -> None:
+def verses(page: Page, query: str) -> list[WebElement]:
+    """The verses that are shown for a query."""
+    return page.all(f'[data-query="{query}"] .verse-entry')
+
+
+def test_paired_words_have_one_colour_on_both_sides(quiet: Browser, tmp_path: Path) -> None:
     index = index_texts(VERSES)
     retriever = Retriever(index, QueryOptions(reranker="tfidf", explain=True))
     queries = [Query("in principio Deus erat", "1", after="😀"), Query("terra 😀 vacua est", "2")]
@@ -150,78 +167,75 @@ def test_shades_are_those_of_the_numbers(quiet: Browser, tmp_path: Path) -> None
     page = Page(quiet, tmp_path / "report.html")
     data = report_data(findings, ReportMeta())
     assert page.ids() == ["1", "2"]
-    compared = 0
-    for finding, row, entry in zip(findings, data["findings"], page.all("article"), strict=True):
-        sides = ("source", finding.text, "query"), ("passage", "", "words")
-        for name, text, key in sides:
-            text = text or finding.matches[0].passage.text
-            shown = entry.find_elements(By.CSS_SELECTOR, f".{name} .w")
-            expected = row["matches"][0][key]
-            assert len(shown) == len(expected)
-            for word, (start, end, contribution, shade) in zip(shown, expected, strict=True):
-                assert word.text == text[start:end]
-                assert float(word.get_attribute("data-contribution") or "nan") == contribution
-                colour = page.run("return getComputedStyle(arguments[0]).backgroundColor", word)
-                alpha = float(colour.split("/")[-1].split(",")[-1].strip(" )")) if shade < 1 else 1
-                assert alpha == pytest.approx(shade, abs=0.005)
-                assert f"level{level(shade)}" in (word.get_attribute("class") or "").split()
-                compared += 1
-        hit = answers[findings.index(finding)].hits[0]
-        assert sum(part.contribution for part in hit.contributions or ()) == pytest.approx(
-            hit.score
-        )
-    assert compared > 5
+    coloured = 0
+    for finding, row in zip(findings, data["findings"], strict=True):
+        for match, shown, entry in zip(
+            row["matches"], finding.matches, verses(page, finding.id), strict=False
+        ):
+            page.run("arguments[0].focus()", entry)
+            both = page.at(f'[data-query="{finding.id}"] .asked'), entry
+            for number in range(1, 7):
+                here, there = (
+                    {word.text for word in side.find_elements(By.CSS_SELECTOR, f".w.c{number}")}
+                    for side in both
+                )
+                assert bool(here) == bool(there)
+                paired = {
+                    (finding.text[slice(*match["query"][one][:2])],
+                     shown.passage.text[slice(*match["words"][other][:2])])
+                    for _, _, _, left, right in match["pairs"]
+                    for one in left
+                    for other in right
+                }  # fmt: skip
+                assert all(any((h, t) in paired for t in there) for h in here)
+                coloured += len(here)
+    assert coloured > 5
 
 
-def test_sorting_and_filtering(page: Page) -> None:
+def test_finding_and_filtering(page: Page) -> None:
     assert page.ids() == ["a", "b", "c", "d"]
-    assert page.at("#count").text == "4 findings"
-    for order, ids in (
-        ("score", "bacd"),
-        ("stage", "abcd"),
-        ("probability", "acbd"),
-        ("book", "bacd"),
-        ("place", "abcd"),
+    assert page.at("#count").text == "4 places"
+    for words, ids in (
+        ("UIR beatus", "a"),
+        ("impiorum", "a"),
+        ("nihil", ""),
+        # As people type references: with any name of the book, any sign before the verse.
+        ("Ps 1,1", "a"),
+        ("Psalm 1:2", "c"),
+        ("Psalmi", "ac"),
+        ("John", "b"),
+        ("Genesis 1", "ab"),
+        ("Gen 1,2", "a"),
     ):
-        page.choose("sort", order)
-        assert page.ids() == list(ids), order
-    for name, value, ids in (
+        page.at("#words").clear()
+        page.at("#words").send_keys(words)
+        page.wait_ids(*ids)
+    page.at("#filters summary").click()
+    page.at("#reset").click()
+    page.wait_ids("a", "b", "c", "d")
+    for name, value, shown in (
         ("book", "Ps", "ac"),
         ("kind", "quotation", "b"),
         ("method", "two", "bc"),
     ):
         page.choose(name, value)
-        assert page.ids() == list(ids), name
-        assert page.at("#count").text.startswith(f"{len(ids)} of 4 findings")
+        assert page.ids() == list(shown), name
+        assert page.at("#count").text.startswith(f"{len(shown)} of 4 places")
         page.choose(name, "")
-    field = page.at("#probability")
-    field.clear()
-    field.send_keys("0.5")
-    page.wait_ids("a", "c")
-    page.at("#reset").click()
-    page.wait_ids("a", "b", "c", "d")
-    # v is u, j is i; a reference and the words of the passage are found too.
-    for words, ids in (("UIR beatus", "a"), ("gen.1.1", "b"), ("impiorum", "a"), ("nihil", "")):
-        page.at("#search").clear()
-        page.at("#search").send_keys(words)
-        page.wait_ids(*ids)
-    page.at("#reset").click()
-    page.wait_ids("a", "b", "c", "d")
+    page.run("at('least').value = 9; at('least').dispatchEvent(new Event('input'))")
+    page.wait_ids("a", "c", "d")
+    assert "not measured" in page.at("#sums").text
 
 
-def test_the_overview_counts_and_restricts(page: Page) -> None:
-    rows = {row.text for row in page.all("#map tbody tr")}
-    assert rows == {"Gen 1", "Ps 2"}
-    cells = page.all('#map tr[data-book="Ps"] rect')
-    assert len(cells) == 2
-    cells[1].click()
-    page.wait_ids("c")
-    assert page.at("#place").get_attribute("value") == "2"
-    page.choose("place", "")
+def test_the_map_counts_and_restricts(page: Page) -> None:
+    page.at('[data-view="map"]').click()
+    assert [row.text.replace("\n", " ") for row in page.all("#map .book[data-book]")] == [
+        "Gen 1", "Ps 2",
+    ]  # fmt: skip
+    assert [head.text for head in page.all("#map h3")] == ["Old Testament 3"]
+    page.at('#map .book[data-book="Ps"] button').click()
+    page.at('[data-view="listing"]').click()
     page.wait_ids("a", "c")
-    page.at('#map tr[data-book="Gen"] button').click()
-    page.wait_ids("b")
-    assert "on" in (page.at('#map tr[data-book="Gen"]').get_attribute("class") or "")
 
 
 def test_works_stand_side_by_side(quiet: Browser, tmp_path: Path) -> None:
@@ -232,70 +246,49 @@ def test_works_stand_side_by_side(quiet: Browser, tmp_path: Path) -> None:
     ]
     write_report(tmp_path / "report.html", findings)
     page = Page(quiet, tmp_path / "report.html")
-    titles = [page.run("return arguments[0].textContent", t) for t in page.all("#map rect title")]
-    assert titles == ["Gen, Sermo 1: 1", "Gen, Sermo 2: 1", "Gen, Sermo 3: 1",
-                      "Ps, Sermo 1: 1", "Ps, Sermo 3: 1"]  # fmt: skip
+    page.at('[data-view="map"]').click()
+    drawn = page.all("#map svg[data-book] path")
+    places = [[int(part) for part in re.findall(r"M(\d+)", path.get_attribute("d") or "")]
+              for path in drawn]  # fmt: skip
+    # Thirds of 1,000 units, one for each work.
+    assert [[place // 334 for place in of] for of in places] == [[0, 1, 2], [0, 2]]
 
 
-def test_pairs_are_joined_by_lines(page: Page) -> None:
-    entry = page.at('article[data-id="a"]')
-    pairs = entry.find_elements(By.CSS_SELECTOR, ".pairs button")
-    assert [pair.text for pair in pairs] == ["beatus 0.3000", "uir ~ beatus 0.1000"]
-    rest = [text.text for text in entry.find_elements(By.CSS_SELECTOR, ".pairs > .quiet")]
-    assert rest == [
-        "3 other pairs 0.05000",
-        "apart from words: ‹distance 1› ‹distance 2› 0.1000",
-    ]
-    assert page.all(".lines path") == []
-    page.run("arguments[0].focus()", pairs[0])
-    page.press(Keys.ARROW_RIGHT)
-    assert page.driver.switch_to.active_element == pairs[1]
-    assert len(page.all(".lines path")) == 1
-    assert [word.text for word in page.all(".w.lit")] == ["vir", "Beatus"]
-    page.press(Keys.TAB)
-    assert page.all(".lines path") == []
-    verse = entry.find_element(By.CSS_SELECTOR, ".passage .w")
-    ActionChains(page.driver).move_to_element(verse).perform()
-    assert len(page.all(".lines path")) == 2
+def test_a_verse_has_its_reasons_and_numbers(page: Page) -> None:
+    verse = verses(page, "a")[0]
+    assert verse.find_element(By.CSS_SELECTOR, "h4").text == "Ps.1.1"
+    assert verse.find_element(By.CSS_SELECTOR, ".why").text == "The same words: beatus."
+    assert "0.5000" not in verse.text
+    verse.find_element(By.CSS_SELECTOR, ".numbers summary").click()
+    numbers = verse.find_element(By.CSS_SELECTOR, ".numbers").text.replace("\n", " ")
+    for told in ("Score 0.5000, rank 1 of 2", "5.000, rank 10", "Probability 0.9000",
+                 "‹distance 1› ‹distance 2› 0.1000", "3 other pairs 0.05000"):  # fmt: skip
+        assert told in numbers
+    asked = page.at('[data-query="a"] .asked').text
+    assert asked == "Dicit: beatus vir etc."
 
 
-def test_context_neighbours_and_alternatives(page: Page) -> None:
-    entry = page.at('article[data-id="a"]')
-    assert entry.find_element(By.CSS_SELECTOR, ".source").text == "Dicit: beatus vir etc."
-    stages = entry.find_element(By.CSS_SELECTOR, ".stages").text.replace("\n", " ")
-    assert "Score 0.5000 (rank 1 of 2)" in stages
-    assert "First stage 5.000 (rank 10)" in stages
-    assert "Probability 0.9000" in stages
-    button = entry.find_element(By.CSS_SELECTOR, ".neighbours")
-    neighbours = entry.find_elements(By.CSS_SELECTOR, ".neighbour")
-    assert [each.is_displayed() for each in neighbours] == [False, False]
-    button.click()
-    assert [each.text for each in neighbours] == ["Ps 0,9 ante", "Ps 1,2 post"]
-    entry.find_element(By.CSS_SELECTOR, ".others summary").click()
-    entry.find_elements(By.CSS_SELECTOR, ".others button")[1].click()
-    assert entry.find_element(By.TAG_NAME, "h3").text == "a → Gen.1.2"
-    assert entry.find_element(By.CSS_SELECTOR, ".passage").text == VERSES["Gen.1.2"]
-
-
-def test_marks_are_kept_and_exported(page: Page, tmp_path: Path) -> None:
-    first = page.at('article[data-id="a"]')
-    page.run("arguments[0].focus()", first)
+def test_judgements_are_kept_and_exported(page: Page, tmp_path: Path) -> None:
+    page.run("arguments[0].focus()", verses(page, "a")[0])
     page.press("a")
+    assert page.at("#count").text == "4 places, 1 of 4 judged"
     page.press("c")
     page.press("certe <b>", Keys.TAB)
-    page.run("arguments[0].focus()", first)
-    page.press("j", "r")
-    # Of b the other passage is right.
-    second = page.at('article[data-id="b"]')
-    second.find_element(By.CSS_SELECTOR, ".others summary").click()
-    second.find_elements(By.CSS_SELECTOR, ".others button")[1].click()
-    second.find_element(By.CSS_SELECTOR, ".judge .accept").click()
-    assert page.at("#count").text == "4 findings, 2 judged"
-    marks = json.loads(page.saved(tmp_path, "marks.json", "#save-marks"))["marks"]
-    assert marks == [
-        {"query_id": "a", "passage": "Ps.1.1", "decision": "accept", "comment": "certe <b>"},
-        {"query_id": "b", "passage": "Gen.1.1", "decision": "reject", "comment": ""},
-        {"query_id": "b", "passage": "John.1.1", "decision": "accept", "comment": ""},
+    verses(page, "b")[0].find_element(By.CSS_SELECTOR, ".reject").click()
+    verses(page, "b")[1].find_element(By.CSS_SELECTOR, ".accept").click()
+    verses(page, "c")[0].find_element(By.CSS_SELECTOR, ".accept").click()
+    assert page.at("#count").text == "4 places, 3 of 4 judged"
+    page.run("document.activeElement.blur()")
+    ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+    assert page.at("#count").text == "4 places, 2 of 4 judged"
+    page.at("#saving summary").click()
+    text = page.saved(tmp_path, "judgements.json", "#save button")
+    told = [(each["query_id"], each["passage"], each["decision"], each["comment"])
+            for each in json.loads(text)["judgements"]]  # fmt: skip
+    assert told == [
+        ("a", "Ps.1.1", "accept", "certe <b>"),
+        ("b", "Gen.1.1", "reject", ""),
+        ("b", "John.1.1", "accept", ""),
     ]
     page.saved(tmp_path, "gold.jsonl", "#save-gold")
     one, other = read_gold(tmp_path / "gold.jsonl")
@@ -304,37 +297,40 @@ def test_marks_are_kept_and_exported(page: Page, tmp_path: Path) -> None:
     assert (other.relevant, other.type) == (("John.1.1",), "quotation")
 
     page.driver.refresh()
-    assert page.at("#count").text == "4 findings, 2 judged"
-    assert page.at('article[data-id="b"] h3').text == "b → John.1.1"
-    page.choose("marked", "none")
+    assert page.at("#count").text == "4 places, 2 of 4 judged"
+    page.at("#filters summary").click()
+    page.choose("judged", "none")
     assert page.ids() == ["c", "d"]
-    page.choose("marked", "comment")
+    page.choose("judged", "comment")
     assert page.ids() == ["a"]
-    page.choose("marked", "")
     page.run("localStorage.clear()")
     page.driver.refresh()
-    assert page.at("#count").text == "4 findings"
-    page.at("#load-marks").send_keys(str(tmp_path / "marks.json"))
-    WebDriverWait(page.driver, 10).until(lambda _: "2 judged" in page.at("#count").text)
-    comment = page.at('article[data-id="a"] .comment')
+    assert page.at("#count").text == "4 places"
+    page.at("#saving summary").click()
+    page.at("#load").send_keys(str(tmp_path / "judgements.json"))
+    WebDriverWait(page.driver, 10).until(lambda _: "2 of 4" in page.at("#count").text)
+    comment = verses(page, "a")[0].find_element(By.CSS_SELECTOR, ".comment")
     assert comment.get_attribute("value") == "certe <b>"
-    page.at("#load-marks").send_keys(str(tmp_path / "gold.jsonl"))
+    page.at("#saving summary").click()
+    page.at("#load").send_keys(str(tmp_path / "gold.jsonl"))
     WebDriverWait(page.driver, 10).until(lambda _: page.at("#problem").is_displayed())
-    assert "gold.jsonl is no file of marks" in page.at("#problem").text
+    assert "gold.jsonl is no file of judgements" in page.at("#problem").text
 
 
-def test_without_storage_marks_last_as_long_as_the_page(page: Page, tmp_path: Path) -> None:
+def test_without_storage_judgements_last_as_long_as_the_page(page: Page, tmp_path: Path) -> None:
     page.run("Storage.prototype.setItem = () => { throw new Error('full'); }")
-    page.at('article[data-id="a"] .judge .accept').click()
-    assert "does not keep marks" in page.at("#problem").text
-    assert json.loads(page.saved(tmp_path, "marks.json", "#save-marks"))["marks"]
+    verses(page, "a")[0].find_element(By.CSS_SELECTOR, ".accept").click()
+    assert "keeps nothing" in page.at("#problem").text
+    page.at("#saving summary").click()
+    text = page.saved(tmp_path, "judgements.json", "#save button")
+    assert json.loads(text)["judgements"]
 
 
 def test_text_stays_text(page: Page) -> None:
-    assert page.at("h1").text == NASTY
+    assert page.at("#title").text == NASTY
     assert page.run("return window.hacked === undefined")
-    assert page.all(".source b, .passage b, main script, h1 *, #notes *:not(li)") == []
-    source = page.at('article[data-id="c"] .source')
+    assert page.all(".words b, .verse b, main script, h2 *, #notes *:not(li)") == []
+    source = page.at('[data-query="c"] .asked .text')
     assert page.run("return arguments[0].textContent", source) == f"{HEBREW} {NASTY} {LONG}"
     assert source.get_attribute("dir") == "auto"
     page.driver.set_window_size(420, 900)
@@ -347,73 +343,181 @@ def test_text_stays_text(page: Page) -> None:
 def test_an_empty_report(quiet: Browser, tmp_path: Path) -> None:
     write_report(tmp_path / "report.html", [])
     page = Page(quiet, tmp_path / "report.html")
-    assert page.at("#count").text == "0 findings"
-    assert page.at("#map-frame").text == "Nothing was found."
+    assert page.at("#count").text == "0 places"
+    page.at('[data-view="map"]').click()
+    assert page.at("#map").text == "There is nothing to show."
 
 
-def test_5000_findings(quiet: Browser, tmp_path: Path) -> None:
+WORDS = "et dixit beatus vir fratribus suis quia verbum bonum est atque in lege voluntas eius."
+
+
+def text_report(path: Path, paragraphs: int, places: int, judged: bool = False) -> str:
+    """Write a report of a text of that many paragraphs with that many findings; return the text."""
+    text = "\n\n".join(f"😀 Sermo {n}. {' '.join([WORDS] * 5)}" for n in range(paragraphs))
+    starts = [match.start() for match in re.finditer("beatus vir", text)]
+    chosen = starts[:: max(1, len(starts) // places)][:places]
+    kinds = ("quotation", "paraphrase", "allusion")
     verses = list(VERSES)
     findings = [
         ReportFinding(
-            f"q{n}",
-            f"beatus vir {n}",
-            tuple(found(k, verses[(n + k) % 5], 1 / (n + k), heat=HEAT) for k in (1, 2, 3)),
-            place=n,
+            f"s:{start}-{start + 10}",
+            "beatus vir",
+            (
+                found(1, verses[n % 5], 0.5, heat=HEAT, kind=kinds[n % 3],
+                      probability=round(0.1 + 0.85 * (n % 18) / 17, 3)),
+                found(2, verses[(n + 1) % 5], 0.4, kind=kinds[n % 3], probability=0.05),
+            ),
+            place=start,
+            label=f"line {n}",
+            before=text[max(0, start - 30) : start],
+            after=text[start + 10 : start + 40],
         )
-        for n in range(5000)
-    ]
-    write_report(tmp_path / "report.html", findings)
+        for n, start in enumerate(chosen)
+    ]  # fmt: skip
+    measured = tuple((n / 20, 0.4 + n / 40, 0.7 - n / 40) for n in range(2, 20))
+    meta = ReportMeta("Sermo", "Scan", extent=len(text), text=text, key="0" * 32, measured=measured)
+    first = [ReportJudgement("0" * 32, chosen[-1], chosen[-1] + 10, verses[(places - 1) % 5],
+                             "accept", "bene")]  # fmt: skip
+    write_report(path, findings, meta, first if judged else ())
+    return text
+
+
+def test_references_stand_level_with_their_lines(quiet: Browser, tmp_path: Path) -> None:
+    text = text_report(tmp_path / "report.html", 6, 19, judged=True)
     page = Page(quiet, tmp_path / "report.html")
-    assert page.at("#count").text == "5,000 findings"
-    # However many there are, a page is short.
-    assert len(page.ids()) == 20
-    assert len(page.all("#map rect")) == 60 * 3
-    page.at("nav.pages button:last-child").click()
-    assert page.ids()[-1] == "q4999"
-    page.choose("sort", "score")
-    assert page.ids()[:2] == ["q0", "q1"]
-    page.at("#search").send_keys("4321")
-    page.wait_ids("q4321")
-    page.at("#reset").click()
-    WebDriverWait(page.driver, 10).until(lambda _: page.at("#count").text == "5,000 findings")
-    page.choose("size", "100")
-    WebDriverWait(page.driver, 20).until(lambda _: len(page.ids()) == 100)
-    # What is printed is whole, even while a long page is being filled.
-    page.choose("size", "all")
-    page.run("at('search').value = '12'; refresh(); dispatchEvent(new Event('beforeprint'))")
-    wanted = sum("12" in str(n) for n in range(5000))
-    assert page.at("#count").text.startswith(f"{wanted} of 5,000")
-    assert page.run("return document.querySelectorAll('article').length") == wanted
+    page.run("localStorage.clear(); at('least').value = 17; refresh()")
+    assert page.at("#count").text == "19 places, 1 of 19 judged"
+    assert "45 of 100 such places were right" in page.at("#sums").text
+    shown = page.run(
+        "return [...document.querySelectorAll('.block .text')].map(p => p.textContent).join('')"
+    )
+    assert shown == text.replace("\n\n", "")
+    level = page.run("""
+        return [...document.querySelectorAll('.note')].map((note) => {
+          const words = document.querySelector(`.f[data-begins~="${note.dataset.n}"]`);
+          const [one, other] = [note, words].map((each) => each.getClientRects()[0]);
+          return Math.abs((one.top + one.bottom) / 2 - (other.top + other.bottom) / 2);
+        })""")
+    assert len(level) == 19
+    assert max(level) < 3
+    # The words that are marked are those of the finding, whatever stands before them.
+    assert {each.text for each in page.all(".f")} == {"beatus vir"}
+    styles = page.run("""
+        return Object.fromEntries(['quotation', 'paraphrase', 'allusion'].map((kind) =>
+          [kind, getComputedStyle(document.querySelector(`.f.${kind}`)).textDecorationStyle]))""")
+    assert styles == {"quotation": "solid", "paraphrase": "dashed", "allusion": "dotted"}
 
 
-def test_nothing_shuts_out_users(page: Page, axe: str) -> None:
+def test_a_verse_opens_beside_the_text(quiet: Browser, tmp_path: Path) -> None:
+    text_report(tmp_path / "report.html", 6, 19)
+    page = Page(quiet, tmp_path / "report.html")
+    page.run("localStorage.clear(); at('least').value = 17; refresh()")
+    assert not page.at("#panel").is_displayed()
+    page.press("j")
+    assert page.at("#panel h3").text.startswith("Gen.1.1")
+    page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, "k")
+    assert page.at("#panel .steps span").text == "2 of 19"
+    colours = page.run("return [...document.querySelectorAll('.f.c1')].map(w => w.textContent)")
+    assert colours == ["beatus"]
+    page.press("r")
+    assert "✗" not in page.at("#count").text
+    assert page.at("#count").text == "19 places, 1 of 19 judged"
+    assert "reject" in (page.at(".note.on").get_attribute("class") or "")
+    page.press("j", "a")
+    # Another verse of the same place.
+    page.at("#panel .others .accept").click()
+    assert [mark["decision"] for mark in page.run("return listJudgements()")] == [
+        "reject", "accept", "accept",
+    ]  # fmt: skip
+    for _ in range(3):
+        ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("z").key_up(
+            Keys.CONTROL
+        ).perform()
+    assert page.run("return listJudgements()") == []
+    page.press(Keys.ESCAPE)
+    assert not page.at("#panel").is_displayed()
+    # What is copied.
+    page.press("j")
+    copied = page.run("""
+        const [match] = selected.matches;
+        return Object.values(citations).map(([, text]) => text(match));""")
+    assert copied[0] == "cf. Gen.1.1"
+    assert copied[1] == '<ref target="bible:Gen.1.1">Gen.1.1</ref>'
+    assert re.search(r"version = \{\d+\.\d+", copied[2])
+
+
+def test_3000_findings_in_200_kilobytes(quiet: Browser, tmp_path: Path) -> None:
+    text = text_report(tmp_path / "report.html", 620, 3000)
+    assert len(text) > 200_000
+    page = Page(quiet, tmp_path / "report.html")
+    page.run("localStorage.clear(); at('least').value = 17; refresh()")
+    assert page.at("#count").text == "3,000 places"
+    # However much there is, only what is near the window is in the document.
+    assert len(page.all(".block")) < 30
+    assert page.run("return document.querySelectorAll('*').length") < 2500
+    page.run("scrollTo(0, document.body.scrollHeight)")
+    WebDriverWait(page.driver, 10).until(lambda _: "Sermo 619" in page.at("#reading").text)
+    assert len(page.all(".block")) < 30
+    page.run("scrollTo(0, 0); select(findings[1500], true)")
+    box = page.run("return document.querySelector('.note.on').getBoundingClientRect().top")
+    assert 0 < box < 1000
+    page.at('[data-view="listing"]').click()
+    assert 0 < len(page.all(".entry")) < 60
+    page.at('[data-view="table"]').click()
+    assert 0 < len(page.all("#rows tr")) < 120
+    page.at("#columns th:nth-child(4) button").click()
+    page.run("scrollTo(0, 0)")
+    first = "#rows tr:nth-child(2) td:nth-child(4)"
+    WebDriverWait(page.driver, 10).until(lambda _: page.at(first).text == "very likely")
+    assert len(page.run("return table.text()").splitlines()) == 3001
+
+
+def test_nothing_shuts_out_users(quiet: Browser, tmp_path: Path, axe: str) -> None:
+    write_report(tmp_path / "queries.html", FINDINGS, ReportMeta(NASTY, "bm25", (NASTY,)))
+    text_report(tmp_path / "text.html", 6, 19, judged=True)
     theme = "return document.documentElement.dataset.theme"
-    assert page.run(theme) == "light"
-    page.at("#help summary").click()
-    page.at('article[data-id="a"] .others summary').click()
-    page.at('article[data-id="a"] .neighbours').click()
-    page.at('article[data-id="a"] .judge .accept').click()
-    page.at('article[data-id="b"] .judge .reject').click()
-    for _ in ("light", "dark"):
-        assert violations(page.browser, axe) == []
-        before = page.run(theme)
-        page.at("#theme").click()
-        assert {before, page.run(theme)} == {"light", "dark"}
+    for name in ("queries.html", "text.html"):
+        page = Page(quiet, tmp_path / name)
+        page.prefer("light")
+        page.run("localStorage.clear()")
+        page.driver.refresh()
+        assert page.run(theme) == "light"
+        page.at("#saving summary").click()
+        page.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        for _ in ("light", "dark"):
+            for view in [each.get_attribute("data-view") for each in page.all("#views button")]:
+                page.run("setView(arguments[0])", view)
+                if name == "text.html":
+                    page.run("select(findings[4]); decide(selected, shown(selected), 'accept')")
+                else:
+                    page.run("decide(findings[0], findings[0].matches[0], 'reject')")
+                assert violations(page.browser, axe) == [], (name, view)
+            before = page.run(theme)
+            page.run("at('theme').click()")
+            assert {before, page.run(theme)} == {"light", "dark"}
+        page.run("localStorage.clear()")
 
 
 def test_dark_is_taken_from_the_system_and_printed_light(
     open_browser: OpenBrowser, tmp_path: Path
 ) -> None:
-    write_report(tmp_path / "report.html", FINDINGS)
+    text_report(tmp_path / "report.html", 17, 19)  # 1,275 words
     page = Page(open_browser(), tmp_path / "report.html")
     page.prefer("dark")
+    page.run("localStorage.clear()")
     page.driver.refresh()
+    page.run("at('least').value = 17; refresh()")
     ground = "return getComputedStyle(document.body).backgroundColor"
     assert page.run(ground) == "rgb(25, 26, 28)"
+    paper = {"paperWidth": 8.27, "paperHeight": 11.69}
+    printed = page.driver.execute_cdp_cmd("Page.printToPDF", paper)["data"]
+    assert 1 <= len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(printed))) <= 4
+    page.run("dispatchEvent(new Event('beforeprint'))")
     page.prefer("dark", "print")
     assert page.run(ground) == "rgb(255, 255, 255)"
-    assert not page.at("#controls").is_displayed()
-    assert page.at('article[data-id="a"] .pairs').is_displayed()
+    assert len(page.all("#printed .apparatus li")) == 19
+    assert len(page.all("#printed sup")) == 19
+    assert not page.at("#bar").is_displayed()
 
 
 def row(query: str, method: str, rank: int | None, **more: object) -> dict[str, object]:

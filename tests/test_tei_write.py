@@ -2,13 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tei_fixtures import document
+from tei_fixtures import document, without_prefixes
 from test_tei import BODIES, ENCODINGS, encoded
 
 from allusion_es.core.errors import InputError, UsageError
@@ -22,6 +23,7 @@ from allusion_es.corpora.findings import (
 )
 from allusion_es.corpora.source import read_source
 from allusion_es.corpora.source_text import SourceText
+from allusion_es.corpora.tei.plain import as_tei
 from allusion_es.corpora.tei.write import (
     inline_markup,
     pointer,
@@ -93,6 +95,7 @@ def test_tags_go_where_elements_allow(tmp_path: Path, body: str, words: str, exp
         return f"[{match[2]}{joined.replace(chr(34), '')}]"
 
     tag = re.compile(r'<seg (type=.*?) xml:id="allusion-([\d.]+)"(.*?)>')
+    text = without_prefixes(text)
     assert tag.sub(short, text).replace("</seg>", "[/]") == document(expected)
 
 
@@ -124,6 +127,36 @@ def test_prefixes_and_ids_of_the_file_are_heeded(tmp_path: Path) -> None:
     beside = b"".join(with_insertions(source, standoff_markup(source, [found(source, "gustate")])))
     ElementTree.fromstring(beside)
     assert b"</t:teiHeader>\n<t:standOff><t:listAnnotation" in beside
+
+
+def test_prefixes_are_defined_once(tmp_path: Path) -> None:
+    source = tei(tmp_path, "<p>Et gustate.</p>")
+    text = marked(source, found(source, "gustate")).decode()
+    defined = ElementTree.fromstring(text).findall(".//tei:encodingDesc//tei:prefixDef", TEI)
+    assert [each.get("ident") for each in defined] == ["bible"]
+    match = re.fullmatch(defined[0].get("matchPattern", ""), "Ps.33.9")
+    assert match is not None
+    assert match.groups() == ("Ps", "33", "9")
+    # A file that was marked already, or that defines them itself, needs no second definition.
+    source.path.write_text(text)
+    again = read_source(source.path)
+    assert again.prefixes == {"bible"}
+    assert marked(again, found(again, "Et")).decode().count("<prefixDef") == 1
+    beside = b"".join(standoff_line.encode() for standoff_line in standoff_lines(source, []))
+    assert b"prefixDef" not in beside
+
+
+def test_judgements_are_written(tmp_path: Path) -> None:
+    source = tei(tmp_path, "<p>Et gustate.</p>")
+    judged = replace(found(source, "gustate"), judgement="rejected", comment="aliter")
+    assert b'subtype="rejected"' in marked(source, judged)
+    header, row = table_lines(source, [judged], judged=True, separator=",")
+    assert header.endswith(",calibrated,judgement,comment")
+    assert row.endswith(",yes,rejected,aliter")
+    assert json.loads(json_line(source, judged))["judgement"] == "rejected"
+    page = json.loads("".join(annotation_lines(source, [judged])))
+    told = {body["purpose"]: body.get("value") for body in page["items"][0]["body"]}
+    assert (told["assessing"], told["commenting"]) == ("rejected", "aliter")
 
 
 _TAG = re.compile(rb"<(seg|quote) [^>]*?xml:id=\"allusion-[^>]*>")
@@ -166,7 +199,8 @@ def test_what_is_written_is_the_file_with_tags(
     ]
     after = marked(source, *findings)
     codec = source.facts.codec
-    assert stripped(after, codec) == before
+    plain = stripped(after, codec).decode(codec)
+    assert (without_prefixes(plain) if findings else plain).encode(codec) == before
     path.write_bytes(after)
     again = read_source(path)
     assert again.text == source.text
@@ -315,3 +349,20 @@ def test_json_lines(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert (record["start"], record["end"], record["page"]) == (3, 10, "4")
     assert record["alternatives"][0]["passages"] == ["1Pet.2.3"]
+
+
+def test_a_plain_text_becomes_tei(tmp_path: Path) -> None:
+    path = tmp_path / "sermo.txt"
+    path.write_text(
+        "Et  gus-\ntate & <b>\x07et\x0c videte.\n\n \n😀 Sua\xadvis est ¬\nDominus —\n\n\nfinis"
+    )
+    source = read_source(path)
+    start, end = source.text.index("Sua"), source.text.index(" —")
+    found = [finding(source, 4, 14), finding(source, start, end, "quotation")]
+    tei, moved = as_tei(source, found, tmp_path / "sermo.xml")
+    assert [each.text for each in moved] == ["gustate", "Sua\xadvis est ¬ Dominus"]
+    assert [tei.place(each.start, each.end).line for each in moved] == ["1", "5"]
+    root = ElementTree.fromstring(b"".join(with_insertions(tei, inline_markup(tei, moved))))
+    assert root.find(".//tei:prefixDef[@ident='bible']", TEI) is not None
+    assert len(root.findall(".//tei:body/tei:p", TEI)) == 3
+    assert [each.get("n") for each in root.iterfind(".//tei:lb", TEI)] == ["1", "2", "5", "6", "9"]

@@ -121,6 +121,8 @@ def read_tei(
         ids=reader.annotations.ids(nodes),
         pointers=reader.annotations.pointers,
         insert_at=reader.insert_at,
+        describe_at=reader.describe_at,
+        prefixes=frozenset(reader.prefixes),
         prefix=reader.prefix,
         reserved=frozenset(reader.annotations.reserved),
         left_out=left_out,
@@ -182,6 +184,8 @@ class TeiReader:
         self.namespaced = False
         self.prefix = ""
         self.insert_at = -1
+        self.describe_at = -1
+        self.prefixes: set[str] = set()
         # Characters of the document so far, notes and blanks included.
         self._raw = 0
         # For each open element the namespaces in scope, by prefix.
@@ -240,6 +244,8 @@ class TeiReader:
         if local == "teiHeader":
             self._headers += 1
         if self._headers:
+            if local == "prefixDef":
+                self.prefixes.add(attributes.get("ident", ""))
             self.header.begin([each.name for each in self.elements.stack])
             return
         if element.out:
@@ -332,6 +338,8 @@ class TeiReader:
         self._spaces.pop()
         if self._headers:
             self.header.end(depth)
+            if element.name == "fileDesc" and self.describe_at < 0:
+                self.describe_at = stop
             if element.name == "teiHeader":
                 self._headers -= 1
                 if self.insert_at < 0:

@@ -194,8 +194,9 @@ def inline_markup(source: SourceText, findings: Iterable[Finding]) -> list[Inser
 
     Each finding becomes a `seg`, a quotation a `quote` where TEI allows one, with the passages as
     `source`, the kind as `type`, the reference as `n` and the probability as `cert`; its `subtype`
-    is `uncalibrated` where `cert` only ranks. A finding that crosses the borders of elements
-    becomes several, linked by `next` and `prev`.
+    is `accepted` or `rejected` where a reader judged it, else `uncalibrated` where `cert` only
+    ranks. A finding that crosses the borders of elements becomes several, linked by `next` and
+    `prev`. The header, if there is one, defines the prefix of the pointers.
 
     Args:
         source: A TEI file.
@@ -224,7 +225,7 @@ def inline_markup(source: SourceText, findings: Iterable[Finding]) -> list[Inser
     ordered = check_findings(source, findings)
     pieces = cut(source.text, source.map, [(found.start, found.end) for found in ordered])
     names = piece_ids(source, pieces)
-    insertions: list[Insertion] = []
+    insertions = prefix_markup(source, ordered)
     closing: list[tuple[int, str]] = []
     for piece, attributes in zip(pieces, names, strict=True):
         while closing and closing[-1][0] <= piece.byte:
@@ -235,6 +236,63 @@ def inline_markup(source: SourceText, findings: Iterable[Finding]) -> list[Inser
         closing.append((piece.stop, f"</{name}>"))
     insertions += (Insertion(*closed) for closed in reversed(closing))
     return insertions
+
+
+# The pointers to passages, explained as TEI asks for: what `bible:Ps.33.9` stands for.
+_PREFIXES = {
+    "bible": (
+        r"([1-4]?[A-Za-z]+)\.([0-9]+)\.([0-9]+)",
+        "urn:osis:Vulg:$1.$2.$3",
+        "A verse of the Vulgate: OSIS code of the book, chapter, verse.",
+    ),
+    "passage": (
+        "(.+)",
+        "urn:passage:$1",
+        "A passage of the collection, by its id.",
+    ),
+}
+
+
+def prefix_markup(source: SourceText, findings: Iterable[Finding]) -> list[Insertion]:
+    """Return the `prefixDef`s of the pointers that findings need, as markup for the file's header.
+
+    None where the header defines them already, or the file has no header.
+    """
+    missing = [name for name in _schemes(findings) if name not in source.prefixes]
+    if source.describe_at < 0 or not missing:
+        return []
+    return [Insertion(source.describe_at, _prefixes(missing, source.prefix))]
+
+
+def _schemes(findings: Iterable[Finding]) -> list[str]:
+    """The prefixes of all passages that findings name, as in `bible:Ps.33.9`."""
+    passages = {
+        passage
+        for found in findings
+        for ids in (found.passages, *(other.passages for other in found.alternatives))
+        for passage in ids
+    }
+    return sorted({passage_uri(passage).partition(":")[0] for passage in passages})
+
+
+def _prefixes(names: Iterable[str], prefix: str) -> str:
+    """The `encodingDesc` that defines prefixes of URIs; "" for none."""
+    rows = []
+    for name in names:
+        pattern, replacement, meaning = _PREFIXES[name]
+        attributes = attribute("matchPattern", pattern) + attribute(
+            "replacementPattern", replacement
+        )
+        rows.append(
+            f"<{prefix}prefixDef{attribute('ident', name)}{attributes}>"
+            f"<{prefix}p>{meaning}</{prefix}p></{prefix}prefixDef>"
+        )
+    if not rows:
+        return ""
+    return (
+        f"<{prefix}encodingDesc><{prefix}listPrefixDef>{''.join(rows)}"
+        f"</{prefix}listPrefixDef></{prefix}encodingDesc>"
+    )
 
 
 def piece_ids(source: SourceText, pieces: Sequence[TextStretch]) -> list[str]:
@@ -314,11 +372,17 @@ def sources(passages: Sequence[str]) -> str:
 def _attributes(found: Finding) -> str:
     return (
         attribute("type", found.kind)
-        + ("" if found.calibrated else attribute("subtype", "uncalibrated"))
+        + _subtype(found)
         + attribute("source", sources(found.passages))
         + attribute("n", found.reference)
         + attribute("cert", f"{found.probability:.2f}")
     )
+
+
+def _subtype(found: Finding) -> str:
+    # One word: what a reader said counts for more than how the number came about.
+    value = found.judgement or ("" if found.calibrated else "uncalibrated")
+    return attribute("subtype", value) if value else ""
 
 
 def _tag(source: SourceText, found: Finding, piece: TextStretch) -> str:
@@ -399,8 +463,9 @@ def standoff_lines(source: SourceText, findings: Iterable[Finding]) -> Iterator[
     yield f"    <titleStmt><title>Allusions in: {title}</title></titleStmt>"
     yield "    <publicationStmt><p>Made by allusion-es.</p></publicationStmt>"
     yield f"    <sourceDesc><p>{escape(without_controls(source.path.name))}</p></sourceDesc>"
-    yield "  </fileDesc></teiHeader>"
-    for line in _standoff(source, findings, inside=False, prefix=""):
+    ordered = check_findings(source, findings)
+    yield f"  </fileDesc>{_prefixes(_schemes(ordered), '')}</teiHeader>"
+    for line in _standoff(source, ordered, inside=False, prefix=""):
         yield f"  {line}"
     yield "</TEI>"
 
@@ -416,8 +481,10 @@ def standoff_markup(source: SourceText, findings: Iterable[Finding]) -> list[Ins
             f"{source.path}: there is no teiHeader after which a standOff could go; write it into "
             "a file of its own"
         )
-    lines = list(_standoff(source, findings, inside=True, prefix=source.prefix))
-    return [Insertion(source.insert_at, "\n".join(["", *lines]))] if lines else []
+    ordered = check_findings(source, findings)
+    lines = list(_standoff(source, ordered, inside=True, prefix=source.prefix))
+    beside = [Insertion(source.insert_at, "\n".join(["", *lines]))] if lines else []
+    return [*prefix_markup(source, ordered), *beside]
 
 
 def _standoff(

@@ -76,9 +76,11 @@ class SearchRequest:
     """One search of one field.
 
     Attributes:
-        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`; `knn` and `citations` use
-            `vector`.
-        field: The field that is searched; `ngrams`, `expansion` and `citations` know but one.
+        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`, and so does `named`, whose
+            words are ids of passages that are known already, each with its score; `knn` and
+            `citations` use `vector`.
+        field: The field that is searched; `ngrams`, `expansion`, `named` and `citations` know but
+            one.
         words: How much each word counts, above 0, such as how often it occurs in the query; for
             `ngrams` each gram, for `expansion` each lemma.
         vector: Unit vector of the query, shape (dimension,), or None.
@@ -86,7 +88,7 @@ class SearchRequest:
         search_filter: Which passages may be returned.
     """
 
-    kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion"]
+    kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion", "named"]
     field: Field
     size: int = 0
     words: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -106,10 +108,13 @@ class Ranking:
     Attributes:
         ids: Passage ids, no id twice.
         scores: Shape (len(ids),), finite, descending; above 0 where `words` are searched.
+        parts: Where several rankings were fused, the score that each passage has in each of
+            them, by the ranking's name, 0 where it is not in it; shape (len(ids),) each.
     """
 
     ids: tuple[str, ...]
     scores: Floats
+    parts: Mapping[str, Floats] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         """The number of ranked passages."""
@@ -117,8 +122,9 @@ class Ranking:
 
     def take(self, numbers: Sequence[int]) -> "Ranking":
         """Some of the passages, in the order of `numbers`."""
-        ids = tuple(self.ids[number] for number in numbers)
-        return Ranking(ids, self.scores[list(numbers)])
+        ids, places = tuple(self.ids[number] for number in numbers), list(numbers)
+        parts = {name: scores[places] for name, scores in self.parts.items()}
+        return Ranking(ids, self.scores[places], parts)
 
     @staticmethod
     def empty() -> "Ranking":

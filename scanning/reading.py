@@ -10,14 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats
+from allusion_es.core.arrays import Floats, Singles
+from allusion_es.language.citations.citing_texts import CitingTexts
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.latin.analysis import Analysis
+from allusion_es.retrieval.citing_evidence import citing_evidence
 from allusion_es.retrieval.generators import searched_words
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import FIELDS, SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import idf
 from allusion_es.scanning.alignment import PRICE, Alignments, align_segments
+from allusion_es.scanning.evidence import CITING, COMPARED, citing_features, compared_features
 from allusion_es.scanning.features import equal_forms, measure, rivalry
 from allusion_es.scanning.segments import (
     CandidateTexts,
@@ -53,7 +56,7 @@ class Reading:
         same_form: Whether each match is in the same form, not only of the same lemma.
         segments: n stretches of the text, each with a passage.
         alignments: Of each segment with its passage.
-        features: Of each segment, shape (n, len(NAMES)).
+        features: Of each segment, shape (n, len(NAMES)); the columns are those of `NAMES`.
     """
 
     analysis: Analysis
@@ -84,7 +87,10 @@ def read(
         citations: Vectors of words and texts; without them words are equal or not.
         fast: Look less often, and only at what is clear.
     """
-    ids = candidates(index, analysis, search_filter, citations, fast=fast)
+    known_citing = citing_evidence(citations) if citations is not None else None
+    citing = known_citing.texts if known_citing is not None else None
+    proposals = propose(index, analysis, search_filter, citations, citing, fast=fast)
+    ids = proposals.ids
     tokens, lemmas = (index.texts(field, ids) for field in FIELDS)
     known = index.statistics("lemma", lemmas.words)
     texts = CandidateTexts(ids, tokens, lemmas, idf(known.df, known.passages))
@@ -97,11 +103,22 @@ def read(
     segments = find_segments(matches.passages, matches.places, of_matches, PRICE)
     # Aligning costs most of the time, so that unlikely segments are dropped before.
     segments = segments.take(segments.scores >= (FAST_LEAST if fast else LEAST))
+    # A passage that another part of the text proposed shares words with this one by chance.
+    ranks = proposals.ranks_at(segments)
+    segments, ranks = segments.take(ranks.any(axis=1)), ranks[ranks.any(axis=1)]
     best = rivalry(segments, len(analysis.tokens))
-    segments = segments.take(segments.scores >= RIVALS * best)
+    is_rival = segments.scores >= RIVALS * best
+    segments, ranks = segments.take(is_rival), ranks[is_rival]
     alignments = align_segments(analysis, texts, segments)
     forms = equal_forms(analysis, texts, matches)
-    features = measure(segments, of_matches, forms, alignments, analysis, texts, weights, citations)
+    features = np.column_stack(
+        (
+            measure(segments, of_matches, forms, alignments, analysis, texts, weights, citations),
+            ranks,
+            citing_features(segments, analysis, texts, citing),
+            compared_features(segments, analysis, texts, weights, citations),
+        )
+    )
     return Reading(
         analysis, texts, weights, matches, of_matches, forms, segments, alignments, features
     )
@@ -114,42 +131,96 @@ STEP = 10
 """Words from the start of one window to that of the next: each word is in two windows."""
 
 EACH = 30
-"""Passages that a window proposes by its lemmas, and again by its citation vector."""
+"""Passages that a window proposes by its lemmas, and again by its citation vector and by the texts
+that are known to cite them."""
+
+RANKS = ("rank-words", "rank-citations", "rank-citing")
+"""The ways in which windows propose passages, as features of segments."""
+
+RANK_OFFSET = 10
+"""A rank r counts as `RANK_OFFSET / (RANK_OFFSET + r)`, so that the first ten differ most."""
 
 
-def candidates(
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """The passages that the windows of a text propose.
+
+    Attributes:
+        ids: Their ids, sorted.
+        windows: First word and end (exclusive) of each window.
+        ranks: For each way of searching, window and passage `RANK_OFFSET / (RANK_OFFSET + rank)`,
+            0 where it is not proposed; shape (len(RANKS), windows, passages).
+    """
+
+    ids: tuple[str, ...]
+    windows: tuple[tuple[int, int], ...]
+    ranks: Singles
+
+    def ranks_at(self, segments: Segments) -> Floats:
+        """The best ranks that windows with a word of a segment give its passage.
+
+        Returns:
+            Shape (n, len(RANKS)); all 0 where no such window proposes it.
+        """
+        found = np.zeros((len(segments), len(RANKS)))
+        if not len(segments):
+            return found
+        starts, ends = np.array(self.windows).T
+        window = np.searchsorted(ends, segments.firsts, side="right")
+        until = np.searchsorted(starts, segments.lasts, side="right")
+        while True:
+            window = np.minimum(window, until - 1)
+            np.maximum(found, self.ranks[:, window, segments.passages].T, out=found)
+            if (window == until - 1).all():
+                return found
+            window = window + 1
+
+
+def propose(
     index: CandidateIndex,
     analysis: Analysis,
     search_filter: SearchFilter,
     citations: CitationVectors | None,
+    citing: CitingTexts | None,
     *,
     fast: bool = False,
-) -> tuple[str, ...]:
-    """Ids of the passages that the windows of a text propose, sorted.
+) -> Proposals:
+    """The passages that the windows of a text propose.
 
     Args:
         index: Where to look.
         analysis: The words of the text.
         search_filter: Which passages may be proposed.
         citations: Vectors of windows; without them only lemmas propose.
+        citing: Texts that are known to cite passages; None if none are known.
         fast: Windows do not overlap.
     """
-    found = list(windows(len(analysis.tokens), step=WINDOW if fast else STEP))
-    requests = []
-    for start, end in found:
+    found = tuple(windows(len(analysis.tokens), step=WINDOW if fast else STEP))
+    requests: list[tuple[int, int, SearchRequest]] = []
+    for number, (start, end) in enumerate(found):
         words = searched_words(analysis.lemmas[start:end], index, "lemma")
-        requests.append(
-            SearchRequest("bm25", "lemma", EACH, words=words, search_filter=search_filter)
-        )
+        request = SearchRequest("bm25", "lemma", EACH, words=words, search_filter=search_filter)
+        requests.append((0, number, request))
+        if citing is not None:
+            named = citing.nearest(dict.fromkeys(words, 1.0), EACH)
+            request = SearchRequest("named", "lemma", EACH, words=named, search_filter=search_filter)
+            requests.append((2, number, request))
     if citations is not None:
         words_of = list(zip(analysis.tokens, analysis.lemmas, strict=True))
         vectors = citations.text_vectors([words_of[start:end] for start, end in found])
         requests += [
-            SearchRequest("citations", "lemma", EACH, vector=vector, search_filter=search_filter)
-            for vector in vectors
+            (1, number, SearchRequest("citations", "lemma", EACH, vector=vector, search_filter=search_filter))
+            for number, vector in enumerate(vectors)
             if vector.any()
         ]
-    return tuple(sorted({each for ranking in index.search(requests) for each in ranking.ids}))
+    rankings = index.search([request for _, _, request in requests])
+    ids = tuple(sorted({each for ranking in rankings for each in ranking.ids}))
+    places = {identifier: place for place, identifier in enumerate(ids)}
+    ranks = np.zeros((len(RANKS), len(found), len(ids)), dtype=np.float32)
+    for (kind, window, _), ranking in zip(requests, rankings, strict=True):
+        damped = RANK_OFFSET / (RANK_OFFSET + 1.0 + np.arange(len(ranking)))
+        ranks[kind, window, [places[identifier] for identifier in ranking.ids]] = damped
+    return Proposals(ids, found, ranks)
 
 
 def windows(words: int, size: int = WINDOW, step: int = STEP) -> Iterator[tuple[int, int]]:

@@ -245,6 +245,60 @@ class CitingTexts:
         best = int(np.sum(list(found.values()), axis=0).argmax())
         return {word: float(scores[best]) for word, scores in found.items() if scores[best] > 0}
 
+    def nearest(self, weights: Mapping[str, float], most: int) -> dict[str, float]:
+        """The passages that the texts most like a query cite, each with its best text's score.
+
+        The score is that of `evidence` with the words around the texts.
+
+        Args:
+            weights: The query's lemmas, and how much each counts.
+            most: Texts that are taken at most; those that score as high as the last of them too.
+        """
+        scores = self._whole.scores(weights)
+        least = np.partition(scores, -most)[-most] if len(scores) > most > 0 else 0.0
+        texts = np.flatnonzero((scores >= least) & (scores > 0))
+        found: dict[str, float] = {}
+        for text, score in zip(texts.tolist(), scores[texts].tolist(), strict=True):
+            for place in self._cited[self._cited_offsets[text] : self._cited_offsets[text + 1]]:
+                name = self.ids[place]
+                found[name] = max(found.get(name, 0.0), score)
+        return found
+
+    def texts_citing(self, places: Integers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The texts that cite each of some passages.
+
+        Args:
+            places: Positions of the passages in `ids`; none is cited where one is below 0.
+
+        Returns:
+            Numbers of texts, those of passage i at `offsets[i]:offsets[i + 1]`, and `offsets`.
+        """
+        texts, starts = self._by_cited
+        ends = np.append(starts[1:], len(texts))
+        if not len(starts):
+            return np.zeros(0, dtype=np.int64), np.zeros(len(places) + 1, dtype=np.int64)
+        counts = np.where(places >= 0, (ends - starts)[places], 0)
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        at = np.arange(offsets[-1]) + np.repeat(starts[places] - offsets[:-1], counts)
+        return texts[at], offsets
+
+    def parts(
+        self, lemmas: Sequence[str], texts: Integers, *, around: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Singles]:
+        """What each lemma adds to the score of each text that has it, as in `evidence`.
+
+        Args:
+            lemmas: Distinct lemmas, each of weight 1.
+            texts: Numbers of the texts that are asked for, distinct and ascending.
+            around: Take in the words around the texts too.
+
+        Returns:
+            For each such pair the text as a position in `texts`, ascending, the lemma as a
+            position in `lemmas`, and the part; shape (pairs,) each.
+        """
+        lists = self._whole if around else self._own
+        return lists.parts(lemmas, texts)
+
     def words_by_passage(self) -> CitingWords:
         """Return which lemmas the texts that cite each passage have, words around left out."""
         lemma = np.repeat(np.arange(len(self.words)), np.diff(self._own.offsets))
@@ -380,6 +434,26 @@ class _TextLists:
         texts = np.concatenate([self.texts, others.texts])
         order = np.lexsort((texts, lemma))
         return _TextLists(self._words, self.offsets + others.offsets, texts[order], self._size)
+
+    def parts(
+        self, lemmas: Sequence[str], texts: Integers
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], Singles]:
+        """As `CitingTexts.parts`."""
+        local = np.full(self._size, -1)
+        local[texts] = np.arange(len(texts))
+        found, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        weights = np.zeros(len(lemmas), dtype=np.float32)
+        for column, lemma in enumerate(lemmas):
+            number = self._numbers.get(lemma)
+            if number is not None and self._idf[number] > 0:
+                weights[column] = self._idf[number]
+                places = local[self.texts[self.offsets[number] : self.offsets[number + 1]]]
+                found.append(places[places >= 0])
+                columns.append(np.full(len(found[-1]), column))
+        rows, lemma_of = np.concatenate(found), np.concatenate(columns)
+        order = np.argsort(rows, kind="stable")
+        rows, lemma_of = rows[order], lemma_of[order]
+        return rows, lemma_of, weights[lemma_of] * self._saturation[texts[rows]]
 
     def scores(self, weights: Mapping[str, float]) -> Singles:
         """BM25 of each text, shape (size,)."""

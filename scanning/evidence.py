@@ -13,7 +13,79 @@ from allusion_es.core.arrays import Floats, Integers, Singles
 from allusion_es.language.citations.citing_texts import CitingTexts
 from allusion_es.language.citations.vectors import CitationVectors, unit
 from allusion_es.language.latin.analysis import Analysis
-from allusion_es.scanning.segments import CandidateTexts, Segments
+from allusion_es.scanning.segments import CandidateTexts, Matches, Segments
+
+CITED_SHARE = 1.5
+"""Worth of a word that all texts that cite a passage have: its idf times this, more than that of a
+word that the passage has itself; chosen on development links."""
+
+_FEW = 2
+"""Texts that are added to those that cite a passage, so that one text's words count for little."""
+
+_LEAST = 0.5
+"""Share of its idf times `CITED_SHARE` below which a word is no match."""
+
+_RARE = 2.5
+"""idf above which a lemma is looked for, as in `segments.similar_words`."""
+
+
+def cited_matches(
+    analysis: Analysis, texts: CandidateTexts, weights: Floats, citing: CitingTexts, known: Matches
+) -> tuple[Matches, Floats]:
+    """Words of a text that passages lack, but texts that cite them have.
+
+    So an allusion makes a segment that shares no word with its passage.
+
+    Args:
+        analysis: The words of the text.
+        texts: The passages.
+        weights: idf of each word of the text, shape (words,).
+        citing: Texts that are known to cite passages.
+        known: Matches with the words of the passages, which are left out.
+
+    Returns:
+        The matches, with code -1 and likeness 0, since no word of the passage matches; and the
+        worth of each: `CITED_SHARE` idf (texts with it) / (texts + `_FEW`).
+    """
+    words = citing.words_by_passage()
+    ids = citing.places(texts.ids)
+    passages = np.flatnonzero(ids >= 0)
+    starts, counts = words.offsets[ids[passages]], np.diff(words.offsets)[ids[passages]]
+    ends = np.cumsum(counts)
+    owners = np.repeat(np.arange(len(passages)), counts)
+    at = np.arange(len(owners)) + np.repeat(starts - (ends - counts), counts)
+    # The places of the text's lemmas, by the lemma's number in `words`.
+    numbers = citing.numbers(analysis.lemmas)
+    places = np.flatnonzero((numbers >= 0) & (weights > _RARE))
+    places = places[np.argsort(numbers[places], kind="stable")]
+    edges = np.searchsorted(numbers[places], np.arange(len(words.words) + 1))
+    found = np.diff(edges)[words.lemmas[at]]
+    entry = np.repeat(np.arange(len(at)), found)
+    shift = np.arange(len(entry)) - np.repeat(np.cumsum(found) - found, found)
+    place = places[edges[words.lemmas[at[entry]]] + shift]
+    owner = owners[entry]
+    share = words.counts[at[entry]] / (words.texts[ids[passages]][owner] + _FEW)
+    worth = CITED_SHARE * share * weights[place]
+    passage = passages[owner]
+    size = len(analysis.lemmas)
+    keys, old = passage * size + place, np.append(known.passages * size + known.places, -1)
+    is_known = old[np.searchsorted(old[:-1], keys)] == keys
+    kept = (worth >= _LEAST * CITED_SHARE) & ~is_known
+    passage, place, worth = passage[kept], place[kept], worth[kept]
+    order = np.lexsort((place, passage))
+    none = np.full(len(order), -1)
+    return Matches(passage[order], place[order], none, np.zeros(len(order))), worth[order]
+
+
+def joined_matches(one: Matches, other: Matches) -> tuple[Matches, NDArray[np.int64]]:
+    """Both in the order of `Matches`, and from which place of both together each one comes."""
+    passages = np.concatenate((one.passages, other.passages))
+    places = np.concatenate((one.places, other.places))
+    order = np.lexsort((places, passages))
+    codes = np.concatenate((one.codes, other.codes))[order]
+    likeness = np.concatenate((one.likeness, other.likeness))[order]
+    return Matches(passages[order], places[order], codes, likeness), order
+
 
 CITING = ("citing-own", "citing-own-three", "citing-around", "citing-around-three", "cited")
 """The columns of `citing_features`."""

@@ -62,7 +62,7 @@ def measure(
         idf: idf of each word of the text, shape (words,).
         citations: Vectors of texts; without them the cosines are 0.
     """
-    matched = _sums(weights, segments)
+    matched = sums(weights, segments)
     whole = texts.lemmas.counts
     of_passage = whole.sums(texts.weights[whole.codes] * whole.counts)[segments.passages]
     of_text = _sums_of_words(idf, segments)
@@ -72,7 +72,7 @@ def measure(
     in_order = alignments.scores.astype(np.float64)
     columns = (
         np.log1p(matched),
-        np.log1p(_sums(np.where(same_form, weights, 0.0), segments)),
+        np.log1p(sums(np.where(same_form, weights, 0.0), segments)),
         np.log1p(_greatest(weights, segments)),
         _share(matched, of_passage),
         _share(matched, of_text),
@@ -152,7 +152,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.asarray(np.minimum(shares, 1.0))
 
 
-def _sums(values: Floats, segments: Segments) -> Floats:
+def sums(values: Floats, segments: Segments) -> Floats:
     """Sums over the matches of each segment, shape (n,)."""
     total = np.concatenate(([0.0], np.cumsum(values)))
     return np.asarray(total[segments.ends] - total[segments.begins])

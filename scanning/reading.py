@@ -20,8 +20,8 @@ from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import FIELDS, SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import idf
 from allusion_es.scanning.alignment import PRICE, Alignments, align_segments
-from allusion_es.scanning.evidence import CITING, COMPARED, citing_features, compared_features
-from allusion_es.scanning.features import equal_forms, measure, rivalry
+from allusion_es.scanning.evidence import cited_matches, citing_features, compared_features, joined_matches
+from allusion_es.scanning.features import equal_forms, measure, rivalry, sums
 from allusion_es.scanning.segments import (
     CandidateTexts,
     Matches,
@@ -32,13 +32,13 @@ from allusion_es.scanning.segments import (
     similar_words,
 )
 
-LEAST = 6.0
+LEAST = 5.0
 """Score of a segment worth looking at; below it lie a word or two that anybody uses."""
 
 FAST_LEAST = 9.0
 """Score that a segment needs in a fast scan, which wants only the clearest."""
 
-RIVALS = 0.4
+RIVALS = 0.3
 """Share of the best score at the same words that a segment needs to be looked at."""
 
 
@@ -52,7 +52,9 @@ class Reading:
         weights: idf of each word of the text, shape (words,).
         matches: Words of the text that passages have; `segments.begins` and `ends` point into
             them.
-        match_weights: The weight of each match, shape (matches,).
+        match_weights: The weight of each match, shape (matches,); 0 for words that only texts
+            have that cite the passage.
+        match_worth: The same, where these words count too.
         same_form: Whether each match is in the same form, not only of the same lemma.
         segments: n stretches of the text, each with a passage.
         alignments: Of each segment with its passage.
@@ -64,6 +66,7 @@ class Reading:
     weights: Floats
     matches: Matches
     match_weights: Floats
+    match_worth: Floats
     same_form: NDArray[np.bool_]
     segments: Segments
     alignments: Alignments
@@ -100,7 +103,13 @@ def read(
     similar = [] if citations is None else similar_words(analysis, texts, weights, citations)
     matches = find_matches(analysis.lemmas, texts.lemmas, similar)
     of_matches = match_weights(matches, texts)
-    segments = find_segments(matches.passages, matches.places, of_matches, PRICE)
+    worth = of_matches
+    if citing is not None:
+        more, worth_of_more = cited_matches(analysis, texts, weights, citing, matches)
+        matches, order = joined_matches(matches, more)
+        worth = np.concatenate((of_matches, worth_of_more))[order]
+        of_matches = np.concatenate((of_matches, np.zeros(len(worth_of_more))))[order]
+    segments = find_segments(matches.passages, matches.places, worth, PRICE)
     # Aligning costs most of the time, so that unlikely segments are dropped before.
     segments = segments.take(segments.scores >= (FAST_LEAST if fast else LEAST))
     # A passage that another part of the text proposed shares words with this one by chance.
@@ -115,12 +124,13 @@ def read(
         (
             measure(segments, of_matches, forms, alignments, analysis, texts, weights, citations),
             ranks,
+            np.log1p(sums(worth - of_matches, segments)),
             citing_features(segments, analysis, texts, citing),
             compared_features(segments, analysis, texts, weights, citations),
         )
     )
     return Reading(
-        analysis, texts, weights, matches, of_matches, forms, segments, alignments, features
+        analysis, texts, weights, matches, of_matches, worth, forms, segments, alignments, features
     )
 
 

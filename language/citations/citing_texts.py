@@ -91,6 +91,7 @@ class CitingWords:
         offsets: Passage i has the entries `offsets[i]:offsets[i + 1]`; shape (ids + 1,).
         lemmas: Lemmas as positions in `words`, ascending in each passage, shape (entries,).
         counts: How many of the texts that cite the passage have it, shape (entries,).
+        texts: How many texts cite each passage, shape (ids,).
     """
 
     ids: tuple[str, ...]
@@ -99,6 +100,7 @@ class CitingWords:
     offsets: NDArray[np.int64]
     lemmas: NDArray[np.int64]
     counts: NDArray[np.int64]
+    texts: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +301,16 @@ class CitingTexts:
         lists = self._whole if around else self._own
         return lists.parts(lemmas, texts)
 
+    def numbers(self, lemmas: Sequence[str]) -> NDArray[np.int64]:
+        """Positions of lemmas in `words`, -1 for unknown ones, shape (len(lemmas),)."""
+        return self._own.numbers(lemmas)
+
     def words_by_passage(self) -> CitingWords:
         """Return which lemmas the texts that cite each passage have, words around left out."""
+        return self._words_by_passage
+
+    @cached_property
+    def _words_by_passage(self) -> CitingWords:
         lemma = np.repeat(np.arange(len(self.words)), np.diff(self._own.offsets))
         starts, lengths = self._cited_offsets[:-1], np.diff(self._cited_offsets)
         texts = self._own.texts
@@ -313,7 +323,13 @@ class CitingTexts:
         )
         offsets = np.searchsorted(keys // size, np.arange(len(self.ids) + 1))
         return CitingWords(
-            self.ids, self._places, self.words, offsets.astype(np.int64), keys % size, counts
+            self.ids,
+            self._places,
+            self.words,
+            offsets.astype(np.int64),
+            keys % size,
+            counts,
+            np.bincount(self._cited, minlength=len(self.ids)),
         )
 
     def texts(self) -> list[CitingText]:
@@ -421,6 +437,10 @@ class _TextLists:
         df = np.diff(offsets)
         self._idf = np.log(1 + (size - df + 0.5) / (df + 0.5)).astype(np.float32)
         self._idf[df > _COMMON * size] = 0
+
+    def numbers(self, lemmas: Sequence[str]) -> NDArray[np.int64]:
+        """Positions of lemmas, -1 for unknown ones."""
+        return np.array([self._numbers.get(lemma, -1) for lemma in lemmas], dtype=np.int64)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -89,8 +89,7 @@ class Learned:
         features = self._maker.features(query, pool, collection)
         weights = self._weights(collection, features)
         linear, trees = features.values @ weights, self._trees(collection, features)
-        scores = linear if trees is None else _standard(linear) + _standard(trees)
-        return np.asarray(scores[numbers])
+        return np.asarray(blended(linear, trees)[numbers])
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
@@ -224,6 +223,20 @@ def _spread(scores: Floats) -> float:
     """The standard deviation of scores, 1 where they are all the same."""
     spread = float(scores.std()) if len(scores) else 0.0
     return spread if spread > _FLAT * max(1.0, float(np.abs(scores).max(initial=0.0))) else 1.0
+
+
+def blended(linear: Floats, trees: Floats | None) -> Floats:
+    """The scores of candidates from both parts of a ranker; same shape.
+
+    Args:
+        linear: The linear score of each, shape (n,).
+        trees: The sum of the trees for each, or None where there are none.
+
+    Example:
+        >>> blended(np.array([3.0, 1.0]), np.array([0.2, 0.2])).tolist()
+        [1.0, -1.0]
+    """
+    return linear if trees is None else _standard(linear) + _standard(trees)
 
 
 def _standard(scores: Floats) -> Floats:
@@ -418,7 +431,8 @@ class _ModelReader:
         for kind, weights in self._linear.items():
             trees = []
             for number, (nodes, leaves) in enumerate(self._trees.get(kind, [])):
-                tree = Tree(*zip(*nodes, strict=True), tuple(leaves))  # type: ignore[arg-type]
+                asked, thresholds, lefts, rights = zip(*nodes, strict=True)
+                tree = Tree(asked, thresholds, lefts, rights, tuple(leaves))
                 unknown = [name for name in tree.features if name not in weights]
                 fault = tree.fault() or (f"unknown feature {unknown[0]}" if unknown else "")
                 if fault:

@@ -398,7 +398,7 @@ class CitingTexts:
             firsts = numbers[is_best]
             mine[firsts[np.unique(owners[firsts], return_index=True)[1]]] = 0
             total += np.maximum.reduceat(mine, starts)
-        return Evidence(best, total / np.float32(_BEST))
+        return Evidence(best, (total / _BEST).astype(np.float32))
 
     @cached_property
     def _owners(self) -> NDArray[np.int64]:

@@ -75,7 +75,7 @@ class ComparedWords:
         lemmas = np.array([numbers.get(lemma, -1) for _, lemma in self.words], dtype=np.int64)
         asked = np.array([numbers[lemma] for _, lemma in self.asked], dtype=np.int64)
         found[asked[:, None] == lemmas] = 1
-        return np.minimum(found, np.float32(1))
+        return np.asarray(np.minimum(found, 1), dtype=np.float32)
 
     def best_of_query(self) -> Singles:
         """For each word of the query the cosine of its nearest in each candidate.
@@ -109,7 +109,7 @@ class ComparedWords:
         total = np.maximum(self._sums(mine), 1e-9)
         cubes = best**3
         largest = -np.sort(-(self.asked_weights[:, None] * cubes), axis=0)
-        features = {
+        features: dict[str, NDArray[Any]] = {
             "maxsim": weights @ best,
             "maxsim-cubed": weights @ cubes,
             "maxsim-passage": self._sums(mine * backwards[self.codes]) / total,

@@ -210,7 +210,8 @@ def _beside(named: Mapping[str, Floats], ids: Sequence[str]) -> Named:
         for part, place in (("chapter", 1), ("book", 0)):
             places = [".".join(name.split(".")[: place + 1]) for name in ids]
             _, owners = np.unique(places, return_inverse=True)
-            found[part] = np.bincount(owners, weights=near)[owners] if len(ids) else near
+            sums = np.bincount(owners, weights=near).astype(np.float64)
+            found[part] = sums[owners]
             found[f"{part}/best"] = _of_best(found[part])
     return found
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
 from allusion_es.learning.ranker import Example
 from allusion_es.rerankers._shared.trees import Tree
@@ -60,12 +63,7 @@ def learn_trees(
     Raises:
         UsageError: LightGBM is not installed.
     """
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise UsageError(
-            "learning trees needs LightGBM; install it with: pip install 'allusion-es[train]'"
-        ) from error
+    lightgbm = _lightgbm()
     pairs = [
         (example, weight)
         for example, weight in zip(examples, weights, strict=True)
@@ -82,6 +80,49 @@ def learn_trees(
     )
     booster = lightgbm.train(_parameters(boosting), rows, num_boost_round=boosting.trees)
     return [_tree(one["tree_structure"], names) for one in booster.dump_model()["tree_info"]]
+
+
+def learn_chances(
+    values: Floats,
+    labels: NDArray[np.int64],
+    log_odds: Floats,
+    names: Sequence[str],
+    boosting: Boosting = Boosting(),
+) -> list[Tree]:
+    """Trees whose sum, added to log odds that are known, gives better log odds.
+
+    Args:
+        values: Features, shape (n, len(names)).
+        labels: 1 for what is so, 0 for what is not, shape (n,).
+        log_odds: What a simpler model says, shape (n,).
+        names: Names of the features.
+        boosting: The settings.
+
+    Raises:
+        UsageError: LightGBM is not installed.
+    """
+    lightgbm = _lightgbm()
+    rows = lightgbm.Dataset(
+        values.astype(np.float32),
+        label=labels.astype(np.int32),
+        init_score=log_odds,
+        params={"max_bin": boosting.bins, "verbose": -1},
+    )
+    parameters = {**_parameters(boosting), "objective": "binary", "boost_from_average": False}
+    booster = lightgbm.train(parameters, rows, num_boost_round=boosting.trees)
+    trees = [one["tree_structure"] for one in booster.dump_model()["tree_info"]]
+    return [_tree(root, names) for root in trees if "split_feature" in root]
+
+
+def _lightgbm() -> ModuleType:
+    """LightGBM, or an error that says how to install it."""
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise UsageError(
+            "learning trees needs LightGBM; install it with: pip install 'allusion-es[train]'"
+        ) from error
+    return lightgbm
 
 
 def _parameters(boosting: Boosting) -> dict[str, Any]:

@@ -22,15 +22,20 @@ word that the passage has itself; chosen on development links."""
 _FEW = 2
 """Texts that are added to those that cite a passage, so that one text's words count for little."""
 
-_LEAST = 0.5
-"""Share of its idf times `CITED_SHARE` below which a word is no match."""
+_LEAST = 0.75
+"""Worth below which a word is no match: it would not pay for one word between two matches."""
 
 _RARE = 2.5
 """idf above which a lemma is looked for, as in `segments.similar_words`."""
 
 
 def cited_matches(
-    analysis: Analysis, texts: CandidateTexts, weights: Floats, citing: CitingTexts, known: Matches
+    analysis: Analysis,
+    texts: CandidateTexts,
+    weights: Floats,
+    citing: CitingTexts,
+    known: Matches,
+    near: NDArray[np.bool_],
 ) -> tuple[Matches, Floats]:
     """Words of a text that passages lack, but texts that cite them have.
 
@@ -42,6 +47,7 @@ def cited_matches(
         weights: idf of each word of the text, shape (words,).
         citing: Texts that are known to cite passages.
         known: Matches with the words of the passages, which are left out.
+        near: Which word of the text may match which passage, shape (words, passages).
 
     Returns:
         The matches, with code -1 and likeness 0, since no word of the passage matches; and the
@@ -63,6 +69,8 @@ def cited_matches(
     entry = np.repeat(np.arange(len(at)), found)
     shift = np.arange(len(entry)) - np.repeat(np.cumsum(found) - found, found)
     place = places[edges[words.lemmas[at[entry]]] + shift]
+    kept = near[place, passages[owners[entry]]]
+    place, entry = place[kept], entry[kept]
     owner = owners[entry]
     share = words.counts[at[entry]] / (words.texts[ids[passages]][owner] + _FEW)
     worth = CITED_SHARE * share * weights[place]
@@ -70,7 +78,7 @@ def cited_matches(
     size = len(analysis.lemmas)
     keys, old = passage * size + place, np.append(known.passages * size + known.places, -1)
     is_known = old[np.searchsorted(old[:-1], keys)] == keys
-    kept = (worth >= _LEAST * CITED_SHARE) & ~is_known
+    kept = (worth >= _LEAST) & ~is_known
     passage, place, worth = passage[kept], place[kept], worth[kept]
     order = np.lexsort((place, passage))
     none = np.full(len(order), -1)
@@ -188,7 +196,8 @@ def _pair_scores(
     pair = np.repeat(np.arange(len(text)), counts)
     at = np.arange(len(pair)) + np.repeat(starts[:-1][text] - (ends - counts), counts)
     values = weights[segment[pair], codes[at]] * parts[at]
-    return np.bincount(pair, weights=values, minlength=len(text))
+    sums = np.bincount(pair, weights=values, minlength=len(text))
+    return sums.astype(np.float64, copy=False)  # whole numbers where there is no pair
 
 
 def _best_scores(segment: Integers, scores: Floats, segments: int) -> Floats:

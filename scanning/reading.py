@@ -6,6 +6,7 @@ that lie close together make segments, and each promising segment is aligned and
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,13 @@ from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import FIELDS, SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import idf
 from allusion_es.scanning.alignment import PRICE, Alignments, align_segments
-from allusion_es.scanning.evidence import cited_matches, citing_features, compared_features, joined_matches
-from allusion_es.scanning.features import equal_forms, measure, rivalry, sums
+from allusion_es.scanning.evidence import (
+    cited_matches,
+    citing_features,
+    compared_features,
+    joined_matches,
+)
+from allusion_es.scanning.features import RANKS, equal_forms, measure, rivalry, sums
 from allusion_es.scanning.segments import (
     CandidateTexts,
     Matches,
@@ -101,25 +107,26 @@ def read(
     # A word that the passages lack is as rare as one that a single passage has.
     weights = idf(np.maximum(known.df, 1), known.passages)
     similar = [] if citations is None else similar_words(analysis, texts, weights, citations)
-    matches = find_matches(analysis.lemmas, texts.lemmas, similar)
+    near = proposals.near(len(analysis.tokens))
+    matches = find_matches(analysis.lemmas, texts.lemmas, similar, near)
     of_matches = match_weights(matches, texts)
     worth = of_matches
     if citing is not None:
-        more, worth_of_more = cited_matches(analysis, texts, weights, citing, matches)
+        more, worth_of_more = cited_matches(analysis, texts, weights, citing, matches, near)
         matches, order = joined_matches(matches, more)
         worth = np.concatenate((of_matches, worth_of_more))[order]
         of_matches = np.concatenate((of_matches, np.zeros(len(worth_of_more))))[order]
     segments = find_segments(matches.passages, matches.places, worth, PRICE)
     # Aligning costs most of the time, so that unlikely segments are dropped before.
     segments = segments.take(segments.scores >= (FAST_LEAST if fast else LEAST))
-    # A passage that another part of the text proposed shares words with this one by chance.
     ranks = proposals.ranks_at(segments)
-    segments, ranks = segments.take(ranks.any(axis=1)), ranks[ranks.any(axis=1)]
+    is_near = np.asarray(ranks.any(axis=1))
+    segments, ranks = segments.take(is_near), ranks[is_near]
     best = rivalry(segments, len(analysis.tokens))
     is_rival = segments.scores >= RIVALS * best
     segments, ranks = segments.take(is_rival), ranks[is_rival]
     alignments = align_segments(analysis, texts, segments)
-    forms = equal_forms(analysis, texts, matches)
+    forms = equal_forms(analysis, texts, matches, near)
     features = np.column_stack(
         (
             measure(segments, of_matches, forms, alignments, analysis, texts, weights, citations),
@@ -144,9 +151,6 @@ EACH = 30
 """Passages that a window proposes by its lemmas, and again by its citation vector and by the texts
 that are known to cite them."""
 
-RANKS = ("rank-words", "rank-citations", "rank-citing")
-"""The ways in which windows propose passages, as features of segments."""
-
 RANK_OFFSET = 10
 """A rank r counts as `RANK_OFFSET / (RANK_OFFSET + r)`, so that the first ten differ most."""
 
@@ -165,6 +169,23 @@ class Proposals:
     ids: tuple[str, ...]
     windows: tuple[tuple[int, int], ...]
     ranks: Singles
+
+    def near(self, words: int) -> NDArray[np.bool_]:
+        """Which word of the text is in or near a window that proposes which passage.
+
+        A passage that another part of the text proposes shares words with this part by chance.
+
+        Args:
+            words: Words of the text.
+
+        Returns:
+            Shape (words, passages).
+        """
+        near = np.zeros((words, len(self.ids)), dtype=bool)
+        proposed = np.asarray(self.ranks.any(axis=0))
+        for (start, end), row in zip(self.windows, list(proposed), strict=True):
+            near[max(start - STEP, 0) : end + STEP, row] = True
+        return near
 
     def ranks_at(self, segments: Segments) -> Floats:
         """The best ranks that windows with a word of a segment give its passage.
@@ -206,23 +227,20 @@ def propose(
         fast: Windows do not overlap.
     """
     found = tuple(windows(len(analysis.tokens), step=WINDOW if fast else STEP))
-    requests: list[tuple[int, int, SearchRequest]] = []
+    request = partial(SearchRequest, field="lemma", size=EACH, search_filter=search_filter)
+    requests: list[tuple[int, int, SearchRequest]] = []  # which of RANKS, window, what to search
     for number, (start, end) in enumerate(found):
         words = searched_words(analysis.lemmas[start:end], index, "lemma")
-        request = SearchRequest("bm25", "lemma", EACH, words=words, search_filter=search_filter)
-        requests.append((0, number, request))
+        requests.append((0, number, request("bm25", words=words)))
         if citing is not None:
             named = citing.nearest(dict.fromkeys(words, 1.0), EACH)
-            request = SearchRequest("named", "lemma", EACH, words=named, search_filter=search_filter)
-            requests.append((2, number, request))
+            requests.append((2, number, request("named", words=named)))
     if citations is not None:
         words_of = list(zip(analysis.tokens, analysis.lemmas, strict=True))
         vectors = citations.text_vectors([words_of[start:end] for start, end in found])
-        requests += [
-            (1, number, SearchRequest("citations", "lemma", EACH, vector=vector, search_filter=search_filter))
-            for number, vector in enumerate(vectors)
-            if vector.any()
-        ]
+        for number, vector in enumerate(vectors):
+            if vector.any():
+                requests.append((1, number, request("citations", vector=vector)))
     rankings = index.search([request for _, _, request in requests])
     ids = tuple(sorted({each for ranking in rankings for each in ranking.ids}))
     places = {identifier: place for place, identifier in enumerate(ids)}

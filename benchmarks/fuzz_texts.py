@@ -11,7 +11,6 @@ from fuzz_mutate import mutate_bytes, mutate_json_lines
 from fuzz_reader import Reader, finite, printable
 
 from allusion_es.annotation.formats.files import read_spans
-from allusion_es.cli.queries import read_queries
 from allusion_es.corpora.bible.references import format_references, is_verse_id, parse_references
 from allusion_es.corpora.bible.verse_table import VerseTable
 from allusion_es.corpora.bible.vulgate import read_vulgate
@@ -23,6 +22,7 @@ from allusion_es.evaluation.gold.ids import ReferenceReader, resolve_known
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.tei import gold_from_tei
 from allusion_es.evaluation.trec import read_run, run_lines
+from allusion_es.front.queries import read_queries
 from allusion_es.rerankers.learned import read_model
 
 IDS = tuple(f"Ps.{chapter}.{verse}" for chapter in (1, 22, 115) for verse in range(1, 12))

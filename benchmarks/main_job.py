@@ -79,7 +79,9 @@ def warm(where: str, target: float, url: str | None = None) -> None:
     index: CandidateIndex = library.open()
     if url is not None:
         index = open_index(Server.connect(url), "vulgate", library.vectors)
-    retriever = Retriever(index, QueryOptions(candidates=500, top=10))
+    retriever = Retriever(
+        index, QueryOptions(("bm25",), candidates=500, reranker="soft-cosine", grouped=False)
+    )
     texts = list(fragments(2 * QUERIES))
     times = []
     for number, text in enumerate(texts):

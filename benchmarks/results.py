@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 OLD = ("--testament", "ot")
+TWO_STAGES = ("--first-stage", "bm25", "--candidates", "500", "--input", "lemma")
 COLUMNS = {
     "table1": ("group", "jaccard_token", "jaccard_lemma", "source_length", "ref_length", "count"),
     "table2": ("model", "input", "mrr", "p10", "p20", "candidate_recall"),
@@ -81,7 +82,7 @@ def main() -> None:
     ):
         found = overall(rows(table, "--gold", str(gold), *OLD))
         show(title, COLUMNS[table], found)
-    methods = ("--methods", "none,soft-cosine,tesserae,tesserae-wmd", "--input", "lemma")
+    methods = (*TWO_STAGES, "--methods", "none,soft-cosine,tesserae,tesserae-wmd")
     show(
         "Two stages: 500 candidates of BM25",
         COLUMNS["stages"],

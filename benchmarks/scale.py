@@ -149,7 +149,9 @@ def peak() -> float:
 def ask_alone(url: str, method: str, texts: Sequence[str], queue: Answers) -> None:
     """Milliseconds of each query, the first with opening, and of processors; MB; what is found."""
     start = time.perf_counter()
-    retriever = Retriever(opened(url), QueryOptions(**METHODS[method]))
+    retriever = Retriever(
+        opened(url), QueryOptions(candidates=500, grouped=False, **METHODS[method])
+    )
     times, found = [], []
     for number, text in enumerate(texts):
         if number:
@@ -166,7 +168,9 @@ def ask_with_others(
     url: str, method: str, texts: Sequence[str], barrier: Barrier, queue: Answers
 ) -> None:
     """When all clients were ready, and when this one was done."""
-    retriever = Retriever(opened(url), QueryOptions(**METHODS[method]))
+    retriever = Retriever(
+        opened(url), QueryOptions(candidates=500, grouped=False, **METHODS[method])
+    )
     for text in texts[:WARM]:
         retriever.answer(text)
     barrier.wait()

@@ -174,7 +174,7 @@ def gold(links: Sequence[GoldLink]) -> None:
                 f"MRR {sum(ranks) / len(ranks):.4f}"
             )
     for reranker in (None, "soft-cosine"):
-        retriever = Retriever(index, QueryOptions(reranker=reranker, top=TOP))
+        retriever = Retriever(index, QueryOptions(("bm25",), reranker=reranker, top=TOP))
         ranks = [
             rank([hit.id for hit in answer.hits], frozenset(link.relevant))
             for link, answer in zip(links, retriever.answers(map(Query, texts)), strict=True)

@@ -24,6 +24,7 @@ from allusion_es.cli.options import (
 )
 from allusion_es.cli.web import check_extra
 from allusion_es.core.errors import InputError, UsageError
+from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from allusion_es.annotation.app import Assignment
@@ -182,7 +183,7 @@ def page(
     host: Annotated[
         str, typer.Option(help="Address to listen on; others can only reach it if you change it.")
     ] = "127.0.0.1",
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     *,
     server: ServerOptions,
 ) -> None:

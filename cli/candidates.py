@@ -16,8 +16,9 @@ from allusion_es.cli.options import (
     open_candidate_index,
     takes_server,
 )
-from allusion_es.cli.query import QueryFields
+from allusion_es.cli.query import DEFAULT_FIELD, QueryFields
 from allusion_es.core.errors import UsageError, VerseError
+from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from allusion_es.es.kibana.candidate import Candidate
@@ -69,17 +70,19 @@ def push(
     first_stage: Annotated[
         str,
         typer.Option(help="Where candidates come from, as for 'query'; several with commas."),
-    ] = "bm25",
+    ] = DEFAULTS.first_stage,
     field: Annotated[
         QueryFields, typer.Option(help="Words that candidates share.")
-    ] = QueryFields.lemma,
-    candidates: Annotated[int, typer.Option(help="How many candidates to keep of a query.")] = 100,
+    ] = DEFAULT_FIELD,
+    candidates: Annotated[
+        int, typer.Option(help="How many candidates to rescore and keep of a query.")
+    ] = DEFAULTS.candidates,
     rerank: Annotated[
         str,
         typer.Option(
             help="Rerankers, with commas, or none; the first decides the final rank.",
         ),
-    ] = "soft-cosine",
+    ] = DEFAULTS.rerank,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,7 +115,7 @@ def push(
         bool,
         typer.Option("--local", help="Search the index in this process, not that on the server."),
     ] = False,
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
 ) -> None:
     """Write a run's candidates to the server, each with its place in every stage.
 
@@ -120,11 +123,11 @@ def push(
     run of the same id takes the place of the old one once it is complete.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.cli.queries import read_queries
     from allusion_es.core.plugins import parse_settings
     from allusion_es.es.kibana.candidate import StageNames
     from allusion_es.es.kibana.pushed_runs import MAX_RUN_ID, check_run_id, push_candidates
     from allusion_es.evaluation.inspection import traced_candidates
+    from allusion_es.front.queries import read_queries
     from allusion_es.retrieval.options import generators_of, search_filter_of
     from allusion_es.retrieval.traces import Tracer
     from allusion_es.retrieval.types import FIELDS

@@ -11,6 +11,7 @@ import typer
 from allusion_es.cli.index import PassageFormat
 from allusion_es.cli.options import DataDir, Name, TableFormat, library
 from allusion_es.core.errors import UsageError
+from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from allusion_es.corpora.passage import Passage
@@ -155,7 +156,7 @@ def nearest(
             show_default=False,
         ),
     ] = None,
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     field: Annotated[WordField, typer.Option(help="Which words of the index.")] = WordField.lemma,
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="How many words to show.")] = 10,
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,

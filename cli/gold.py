@@ -20,6 +20,7 @@ from allusion_es.cli.options import (
 )
 from allusion_es.cli.read import Languages, print_left_out
 from allusion_es.core.errors import UsageError
+from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -137,7 +138,7 @@ def from_tei(
     numbering: Annotated[
         VerseNumbering, typer.Option(help="Whose verse numbers the references have.")
     ] = VerseNumbering.vulgate,
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     *,
     server: ServerOptions,
 ) -> None:
@@ -244,7 +245,7 @@ def check(
     id_column: IdColumn = None,
     relevant_column: RelevantColumn = None,
     numbering: Numbering = VerseNumbering.vulgate,
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
     *,
     server: ServerOptions,
@@ -308,7 +309,7 @@ def convert(
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Leave out passages that the index lacks.")
     ] = False,
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     *,
     server: ServerOptions,
 ) -> None:
@@ -346,7 +347,7 @@ def fetch(
     source: Annotated[PublicGold, typer.Argument(help="Which links.", show_default=False)],
     votes: Annotated[int, typer.Option(min=1, help="Votes that a link has at least.")] = 20,
     out: Out = None,
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     *,
     server: ServerOptions,
 ) -> None:

@@ -115,13 +115,14 @@ def index(
 
     An index of the same name stays in use until the new one is complete.
     """
+    from allusion_es.corpora.windows import windowed
     from allusion_es.local.library import BuildOptions
     from allusion_es.retrieval.index import check_name
 
     chosen = check_name(name or _name_of(path))
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
     columns = column_names(text=text_column, id=id_column)
-    passages = _windows(_passages(path, kind, work, columns), window, window_words, step)
+    passages = windowed(_passages(path, kind, work, columns), window, window_words, step)
     books = library(workers)
     if server.url is None:
         count, where = books.build(chosen, passages, options), str(books.path(chosen))
@@ -163,20 +164,3 @@ def _passages(
 
     passages = read_passages(path, kind=kind.value if kind else None, work=work, columns=columns)
     return progress(passages, "Indexing")
-
-
-def _windows(
-    passages: "Iterable[Passage]", window: int | None, words: int | None, step: int | None
-) -> "Iterable[Passage]":
-    if window is not None and words is not None:
-        raise UsageError("--window and --window-words exclude each other; give one")
-    size = window if window is not None else words
-    if size is None:
-        if step is not None:
-            raise UsageError("--step needs --window or --window-words")
-        return passages
-    from allusion_es.corpora.windows import passage_windows, word_windows
-
-    make = passage_windows if window is not None else word_windows
-    windows: Iterable[Passage] = make(passages, size, max(1, size // 2) if step is None else step)
-    return windows

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from allusion_es.cli.options import ApiKey, Name, Password, User, Wait
+from allusion_es.retrieval.defaults import DEFAULTS
 
 app = typer.Typer(
     help="Look at candidates in Kibana; they get there by 'allusion-es candidates push'.",
@@ -21,7 +22,7 @@ def export(
         str,
         typer.Argument(help="An .ndjson file to write, or - for stdout.", show_default=False),
     ],
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
 ) -> None:
     """Write the saved objects, to be imported in Kibana 8.11 to 9.x by hand."""
     from allusion_es.core.errors import UsageError
@@ -53,7 +54,7 @@ def install(
         ),
     ] = None,
     space: Annotated[str, typer.Option(help="Kibana's space; the default one if empty.")] = "",
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     ca_certs: Annotated[
         Path | None,
         typer.Option(

@@ -15,6 +15,7 @@ from allusion_es.cli.options import (
     takes_server,
 )
 from allusion_es.core.errors import UsageError
+from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from allusion_es.evaluation.gold.link import GoldLink
@@ -59,7 +60,7 @@ def learn(
     ] = False,
     seed: Annotated[int, typer.Option(help="The same links and seed give the same vectors.")] = 1,
     epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     format: Annotated[TableFormat, typer.Option(help="How to print.")] = TableFormat.table,
     *,
     server: ServerOptions,

@@ -31,6 +31,7 @@ from allusion_es.cli import (
     serve,
 )
 from allusion_es.cli.evaluate import command as evaluate
+from allusion_es.cli.help import WIDTH, GroupedCommand
 from allusion_es.core.errors import AllusionError, StorageError, UsageError
 from allusion_es.core.processes import use_one_thread
 
@@ -43,23 +44,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-app.command("query")(query.query)
-app.command("scan")(scan.scan)
-app.command("read")(read.read)
-app.command("serve")(serve.serve)
-app.command("index")(index.index)
-app.command("fetch")(fetch.fetch)
-app.command("list")(listing.list_)
-app.command("evaluate")(evaluate.evaluate)
-app.command("doctor")(doctor.doctor)
+app.command("query", cls=GroupedCommand)(query.query)
+app.command("scan", cls=GroupedCommand)(scan.scan)
+app.command("read", cls=GroupedCommand)(read.read)
+app.command("serve", cls=GroupedCommand)(serve.serve)
+app.command("index", cls=GroupedCommand)(index.index)
+app.command("fetch", cls=GroupedCommand)(fetch.fetch)
+app.command("list", cls=GroupedCommand)(listing.list_)
+app.command("evaluate", cls=GroupedCommand)(evaluate.evaluate)
+app.command("doctor", cls=GroupedCommand)(doctor.doctor)
 app.add_typer(annotate.app, name="annotate")
-app.command("agreement")(agreement.agreement)
+app.command("agreement", cls=GroupedCommand)(agreement.agreement)
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(gold.app, name="gold")
 app.add_typer(candidates.app, name="candidates")
 app.add_typer(kibana.app, name="kibana")
-app.command("compose-env")(compose_env.compose_env)
-app.command("learn")(learn.learn)
+app.command("compose-env", cls=GroupedCommand)(compose_env.compose_env)
+app.command("learn", cls=GroupedCommand)(learn.learn)
 
 _INTERRUPTED = 130
 _SECRET = re.compile(r"--(password|api-key)\b|(--es=)?https?://[^/@\s]*:[^/@\s]+@")
@@ -92,7 +93,9 @@ def run(arguments: Sequence[str]) -> int:
     _warn_of_secrets(arguments)
     try:
         # Not `command.main`, which has its own ideas of errors and closed pipes.
-        with command.make_context("allusion-es", list(arguments) or ["--help"]) as context:
+        with command.make_context(
+            "allusion-es", list(arguments) or ["--help"], max_content_width=WIDTH
+        ) as context:
             command.invoke(context)
         sys.stdout.flush()
     except AllusionError as error:

@@ -32,7 +32,7 @@ DataDir = Annotated[
         "--data-dir",
         envvar=DATA_DIR_VARIABLE,
         callback=_use_data_dir,
-        help="Folder for fetched data and indexes; the user's cache folder by default.",
+        help="Folder for fetched data and indexes.",
         show_default=False,
     ),
 ]
@@ -82,7 +82,7 @@ CaCerts = Annotated[
     typer.Option(
         "--ca-certs",
         envvar="ALLUSION_ES_CA_CERTS",
-        help="CA certificates of the server.",
+        help="CA certificates.",
         show_default=False,
     ),
 ]
@@ -119,7 +119,7 @@ Password = Annotated[
 ]
 Wait = Annotated[
     float,
-    typer.Option("--wait", min=0, help="Seconds to wait for a server that is starting."),
+    typer.Option("--wait", min=0, help="Seconds to wait for a starting server."),
 ]
 Timeout = Annotated[
     float,

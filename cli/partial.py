@@ -19,8 +19,7 @@ AllowPartial = Annotated[
     bool,
     typer.Option(
         "--allow-partial",
-        help="With --es: answer from the shards that are there, and say what is missing; "
-        "otherwise nothing is answered.",
+        help="Answer from the shards that are there, and say what is missing.",
     ),
 ]
 

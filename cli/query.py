@@ -21,7 +21,7 @@ from allusion_es.cli.options import (
 from allusion_es.cli.partial import AllowPartial, missing, missing_note, partial_of, tell_missing
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import parse_settings
-from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
+from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from allusion_es.es.partial import Partial
@@ -84,6 +84,9 @@ class QueryFields(StrEnum):
     both = "both"
 
 
+DEFAULT_FIELD = QueryFields(DEFAULTS.field)
+
+
 class AnswerFormat(StrEnum):
     """How answers are printed."""
 
@@ -104,22 +107,26 @@ def query(
             show_default=False,
         ),
     ],
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     first_stage: Annotated[
         str,
         typer.Option(
-            help="Where candidates come from: fused (all that the index has), bm25, tfidf, knn, "
-            "rrf (these three), ngrams, citations, expansion, or a generator of another package."
+            help="Candidates: fused (all), bm25, tfidf, knn, rrf (these three), ngrams, "
+            "citations, expansion, or a plug-in."
         ),
-    ] = FIRST_STAGE,
+    ] = DEFAULTS.first_stage,
     field: Annotated[
         QueryFields, typer.Option(help="Words that candidates share; fused has both.")
-    ] = QueryFields.lemma,
-    candidates: Annotated[int, typer.Option(help="How many candidates to rescore.")] = CANDIDATES,
+    ] = DEFAULT_FIELD,
+    candidates: Annotated[
+        int, typer.Option(help="How many candidates to rescore.")
+    ] = DEFAULTS.candidates,
     rerank: Annotated[
-        str, typer.Option(help="Reranker ('allusion-es list rerankers'), or none.")
-    ] = RERANKER,
-    top: Annotated[int, typer.Option("--top", "-k", help="How many passages to show.")] = 10,
+        str, typer.Option(help="Reranker (allusion-es list rerankers), or none.")
+    ] = DEFAULTS.rerank,
+    top: Annotated[
+        int, typer.Option("--top", "-k", help="How many passages to show.")
+    ] = DEFAULTS.top,
     book: Annotated[
         list[str] | None,
         typer.Option(help="Only this book, by any of its names; may be repeated."),
@@ -139,8 +146,8 @@ def query(
     ] = None,
     group: Annotated[
         bool,
-        typer.Option(help="Show passages that say nearly the same as one; never in TREC output."),
-    ] = True,
+        typer.Option(help="Show near-duplicates as one; never in TREC output."),
+    ] = DEFAULTS.group,
     explain: Annotated[
         bool,
         typer.Option(
@@ -151,7 +158,7 @@ def query(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write a report for a browser, with all reasons, instead of printing.",
+            help="Write a report for a browser instead of printing.",
             show_default=False,
         ),
     ] = None,
@@ -174,8 +181,8 @@ def query(
 
     Without an index, the first query fetches the Vulgate and builds it.
     """
-    from allusion_es.cli.queries import read_queries
-    from allusion_es.retrieval.options import FIELD_CHOICES, generators_of, search_filter_of
+    from allusion_es.front.queries import read_queries
+    from allusion_es.retrieval.options import search_filter_of
     from allusion_es.retrieval.pipeline import QueryOptions, Retriever
     from allusion_es.retrieval.unanswered import left_out
 
@@ -188,16 +195,16 @@ def query(
     index = open_candidate_index(name, server, partial)
     retriever = Retriever(
         index,
-        QueryOptions(
-            generators=generators_of(first_stage),
-            fields=FIELD_CHOICES[field],
+        QueryOptions.chosen(
+            first_stage=first_stage,
+            field=field,
             candidates=candidates,
-            reranker=None if rerank == "none" else rerank,
+            rerank=rerank,
             top=top,
+            settings=parse_settings(set_ or ()),
             search_filter=search_filter_of(book, testament, work),
             explain=explain or html is not None,
-            settings=parse_settings(set_ or ()),
-            grouped=group and format is not AnswerFormat.trec,
+            group=group and format is not AnswerFormat.trec,
         ),
     )
     unanswered: list[Unanswered] = []

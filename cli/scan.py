@@ -29,6 +29,7 @@ from allusion_es.cli.read import (
 )
 from allusion_es.core.errors import AllusionError, InputError, StorageError, UsageError
 from allusion_es.core.files import write_lines, writing
+from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from allusion_es.corpora.findings import Finding
@@ -77,7 +78,7 @@ def scan(
             show_default=False,
         ),
     ],
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     threshold: Annotated[
         float | None,
         typer.Option(

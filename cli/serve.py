@@ -17,6 +17,7 @@ from allusion_es.cli.options import (
 from allusion_es.cli.web import check_extra
 from allusion_es.core.errors import AllusionError
 from allusion_es.core.locks import scratch_folder
+from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from allusion_es.retrieval.index import CandidateIndex
@@ -28,7 +29,7 @@ _HOST = "127.0.0.1"
 
 @takes_server
 def serve(
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = _PORT,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")

@@ -19,6 +19,9 @@ from allusion_es.core.files import writing
 from allusion_es.corpora.bible.references import is_verse_id
 from allusion_es.corpora.source_text import SourceText
 
+_SHOWN = 40
+"""Characters of a finding's words that its `repr` has."""
+
 KINDS = ("quotation", "paraphrase", "allusion")
 """The kinds of findings, from the closest to the loosest."""
 
@@ -75,6 +78,12 @@ class Finding:
     alternatives: tuple[Alternative, ...] = ()
     calibrated: bool = True
 
+    def __repr__(self) -> str:
+        """Words, reference, kind and probability, for the prompt."""
+        words = " ".join(self.text.split())
+        shown = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+        return f"<Finding {shown!r}: {self.reference}, {self.kind}, {self.probability:.2f}>"
+
 
 def check_findings(source: SourceText, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings in the order of the text, longer ones first where they begin together.
@@ -124,6 +133,14 @@ def json_line(
         >>> json_line(source, found)[:46]
         '{"start": 0, "end": 7, "text": "Gustate", "pas'
     """
+    record = finding_record(source, finding)
+    if partial:
+        record["partial"] = partial
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+def finding_record(source: SourceText, finding: Finding) -> dict[str, object]:
+    """Return a finding and its place in the file as plain values, as `json_line` writes them."""
     place = source.place(finding.start, finding.end)
     record: dict[str, object] = {
         "start": finding.start,
@@ -149,9 +166,7 @@ def json_line(
     for name in ("xpath", "page", "line", "section"):
         if value := getattr(place, name):
             record[name] = value
-    if partial:
-        record["partial"] = partial
-    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+    return record
 
 
 def passage_uri(passage: str) -> str:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+_SHOWN = 60
+"""Characters of a passage that its `repr` has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -32,3 +35,14 @@ class Passage:
     reference: str = ""
     tokens: tuple[str, ...] | None = None
     lemmas: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        """Reference and first words, for the prompt.
+
+        Example:
+            >>> Passage("Ps.22.1", "Dominus regit me", reference="Ps 22,1")
+            <Passage Ps 22,1: Dominus regit me>
+        """
+        text = " ".join(self.text.split())
+        shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+        return f"<Passage {self.reference or self.id}: {shown}>"

@@ -156,3 +156,33 @@ def _word_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator
                 lemmas=None,
             )
             order += 1
+
+
+def windowed(
+    passages: Iterable[Passage], window: int | None, window_words: int | None, step: int | None
+) -> Iterable[Passage]:
+    """The passages themselves, or windows over them where a size is given.
+
+    Args:
+        passages: In the order of the text.
+        window: Passages of a window, or None.
+        window_words: Words of a window, or None.
+        step: From one window to the next; half a window by default.
+
+    Raises:
+        UsageError: Both sizes are given, or a step without a size, or a number is below 1.
+
+    Example:
+        >>> verses = [Passage("Ps.1.1", "Beatus vir"), Passage("Ps.1.2", "sed in lege")]
+        >>> [each.id for each in windowed(verses, 2, None, None)]
+        ['Ps.1.1-Ps.1.2']
+    """
+    if window is not None and window_words is not None:
+        raise UsageError("--window and --window-words exclude each other; give one")
+    size = window if window is not None else window_words
+    if size is None:
+        if step is not None:
+            raise UsageError("--step needs --window or --window-words")
+        return passages
+    make = passage_windows if window is not None else word_windows
+    return make(passages, size, max(1, size // 2) if step is None else step)

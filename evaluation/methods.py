@@ -15,7 +15,9 @@ ORACLE = "tesserae-wmd-oracle"
 
 It is no reranker, since it needs gold links: `evaluation.paper.experiments` computes it."""
 
-LEARNED = frozenset({"citations", "citation-cosine", "translation", "learned"})
+LEARNED = frozenset(
+    {"citations", "expansion", "fused", "citation-cosine", "translation", "learned"}
+)
 """Generators and rerankers that use what was learned from citations."""
 
 PAPER_NAMES: Mapping[str, str] = {

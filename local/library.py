@@ -17,9 +17,10 @@ from allusion_es.local.build import build_local
 from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import Unanalysed, reread
 from allusion_es.retrieval.citation_models import CitationModels
+from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.index import MAX_K1, IndexSettings, check_name
 
-VULGATE_NAME = "vulgate"
+VULGATE_NAME = DEFAULTS.name
 """Name of the default index, which is built when it is first asked for."""
 
 _SUFFIX = ".idx"

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from allusion_es.core.characters import visible
 from allusion_es.corpora.passage import Passage
@@ -17,7 +18,11 @@ from allusion_es.retrieval.types import Field, Hit
 PAIRS = 12
 """Word pairs that a report shows for each passage; of the others, number and sum."""
 
-_COLUMNS = ("query_id", "rank", "id", "reference", "score", "candidate_rank", "candidate_score")
+COLUMNS = (
+    "query_id", "rank", "id", "reference", "score", "candidate_rank", "candidate_score", "text",
+    "parallels",
+)  # fmt: skip
+"""The columns of a table of hits."""
 
 
 def one_line(text: str) -> str:
@@ -37,38 +42,48 @@ def answer_json(answer: Answer, partial: Mapping[str, object] | None = None) -> 
         answer: The answer.
         partial: Says how much of the index did not answer, or None if all of it did.
     """
+    record = {**answer_record(answer), **({"partial": partial} if partial else {})}
+    return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+
+def answer_record(answer: Answer) -> dict[str, Any]:
+    """An answer as plain values, as `answer_json` writes them."""
     query, analysis = answer.query.query, answer.query.analysis
-    return json.dumps(
-        {
-            "query": {
-                "query_id": query.query_id,
-                "text": query.text,
-                "tokens": analysis.tokens,
-                "lemmas": analysis.lemmas,
-                "unknown": answer.unknown,
-            },
-            "hits": [asdict(hit) for hit in answer.hits],
-            **({"error": str(answer.failure)} if answer.failure is not None else {}),
-            **({"notes": [answer.doubt]} if answer.doubt else {}),
-            **({"partial": partial} if partial else {}),
+    return {
+        "query": {
+            "query_id": query.query_id,
+            "text": query.text,
+            "tokens": analysis.tokens,
+            "lemmas": analysis.lemmas,
+            "unknown": answer.unknown,
         },
-        ensure_ascii=False,
-        allow_nan=False,
-    )
+        "hits": [asdict(hit) for hit in answer.hits],
+        **({"error": str(answer.failure)} if answer.failure is not None else {}),
+        **({"notes": [answer.doubt]} if answer.doubt else {}),
+    }
+
+
+def answer_rows(answer: Answer) -> list[dict[str, Any]]:
+    """The hits of an answer as rows of a table, with the columns of `tsv_header`."""
+    return [
+        {
+            "query_id": answer.query.query.query_id,
+            **{name: getattr(hit, name) for name in COLUMNS[1:-1]},
+            "parallels": " ".join(other.id for other in hit.parallels),
+        }
+        for hit in answer.hits
+    ]
 
 
 def tsv_header() -> str:
     """The names of the columns of `answer_tsv`, as a line."""
-    return "\t".join((*_COLUMNS, "text", "parallels"))
+    return "\t".join(COLUMNS)
 
 
 def answer_tsv(answer: Answer) -> Iterable[str]:
     """An answer as lines of a table with tabs, one for each hit."""
-    for hit in answer.hits:
-        values = [one_line(answer.query.query.query_id)]
-        values += [one_line(str(getattr(hit, name))) for name in _COLUMNS[1:]]
-        parallels = " ".join(one_line(other.id) for other in hit.parallels)
-        yield "\t".join((*values, one_line(hit.text), parallels))
+    for row in answer_rows(answer):
+        yield "\t".join(one_line(str(value)) for value in row.values())
 
 
 def findings_of(

@@ -27,6 +27,21 @@ def generators_of(first_stage: str) -> tuple[str, ...]:
     return STAGES.get(first_stage, (first_stage,))
 
 
+def field_choice(name: str) -> tuple[Field, ...]:
+    """The fields of a choice of words.
+
+    Raises:
+        UsageError: There is no such choice.
+
+    Example:
+        >>> field_choice("both")
+        ('token', 'lemma')
+    """
+    if name not in FIELD_CHOICES:
+        raise UsageError(f"there is no field {name!r}; use {', '.join(FIELD_CHOICES)}")
+    return FIELD_CHOICES[name]
+
+
 def search_filter_of(
     books: Iterable[str] | None, testaments: Iterable[str] | None, works: Iterable[str] | None
 ) -> SearchFilter:

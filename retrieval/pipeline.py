@@ -7,6 +7,7 @@ makes hits of them, with texts and reasons.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,17 @@ from allusion_es.core.errors import AllusionError, PluginError, SettingsMismatch
 from allusion_es.core.plugins import Settings
 from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.retrieval.analysed import analyse_query
+from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.explanations import first_stage_contributions
 from allusion_es.retrieval.fusion import reciprocal_rank_fusion
 from allusion_es.retrieval.generators import ALL, MAX_WORDS, load_generator
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import language_doubt
+from allusion_es.retrieval.options import (
+    FIELD_CHOICES,
+    field_choice,
+    generators_of,
+)
 from allusion_es.retrieval.reranking import (
     UNDEFINED,
     Candidates,
@@ -58,6 +65,9 @@ _GROUPING_DEPTH = 4
 class QueryOptions:
     """Options of an answer: the first stage, the reranker, and which hits are returned.
 
+    Without arguments they are those of `defaults.DEFAULTS`, so that a `Retriever` gives the answers
+    of `allusion-es query`.
+
     Attributes:
         generators: Names of candidate generators; several are fused by reciprocal rank.
         fields: Which words the generators use; with both fields their rankings are fused.
@@ -72,16 +82,64 @@ class QueryOptions:
         grouped: Of passages that say nearly the same return only the best, and name the others.
     """
 
-    generators: Sequence[str] = ("bm25",)
-    fields: Sequence[Field] = ("lemma",)
-    candidates: int = 500
-    reranker: str | None = "soft-cosine"
+    generators: Sequence[str] = generators_of(DEFAULTS.first_stage)
+    fields: Sequence[Field] = FIELD_CHOICES[DEFAULTS.field]
+    candidates: int = DEFAULTS.candidates
+    reranker: str | None = DEFAULTS.rerank
     settings: Settings = field(default_factory=dict)
     search_filter: SearchFilter = field(default_factory=SearchFilter)
-    top: int = 10
+    top: int = DEFAULTS.top
     exact: int | None = None
     explain: bool = False
-    grouped: bool = False
+    grouped: bool = DEFAULTS.group
+
+    @classmethod
+    def chosen(
+        cls,
+        *,
+        first_stage: str = DEFAULTS.first_stage,
+        field: str = DEFAULTS.field,
+        candidates: int = DEFAULTS.candidates,
+        rerank: str = DEFAULTS.rerank,
+        top: int = DEFAULTS.top,
+        settings: Settings = MappingProxyType({}),
+        search_filter: SearchFilter = SearchFilter(),  # noqa: B008 - frozen
+        explain: bool = False,
+        group: bool = DEFAULTS.group,
+    ) -> "QueryOptions":
+        """The options for choices by the names that people type.
+
+        Args:
+            first_stage: A generator, or one of `options.STAGES`.
+            field: `token`, `lemma` or `both`.
+            candidates: How many candidates the first stage hands on.
+            rerank: A reranker, or `none`.
+            top: How many passages to return.
+            settings: Parameters of the reranker, as text.
+            search_filter: Which passages may be returned.
+            explain: Fill `Hit.contributions`.
+            group: Of passages that say nearly the same return only the best.
+
+        Raises:
+            UsageError: There is no such field.
+
+        Example:
+            >>> QueryOptions.chosen(first_stage="rrf", rerank="none").generators
+            ('bm25', 'tfidf', 'knn')
+            >>> QueryOptions.chosen() == QueryOptions()
+            True
+        """
+        return cls(
+            generators=generators_of(first_stage),
+            fields=field_choice(field),
+            candidates=candidates,
+            reranker=None if rerank == "none" else rerank,
+            settings=dict(settings),
+            search_filter=search_filter,
+            top=top,
+            explain=explain,
+            grouped=group,
+        )
 
     @property
     def reranked_field(self) -> Field:
@@ -312,8 +370,8 @@ class Retriever:
         >>> index = index_texts({"Gen.1.1": "In principio creavit Deus", "Ps.1.1": "Beatus vir"})
         >>> retriever = Retriever(index, QueryOptions(reranker=None))
         >>> answer = retriever.answer(Query("creator in principio"))
-        >>> [hit.id for hit in answer.hits], answer.unknown
-        (['Gen.1.1'], ('creator',))
+        >>> answer.hits[0].id, answer.unknown
+        ('Gen.1.1', ('creator',))
     """
 
     def __init__(

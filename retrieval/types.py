@@ -198,3 +198,7 @@ class Hit:
     candidate_score: float
     contributions: tuple[Contribution, ...] | None = ()
     parallels: tuple[Parallel, ...] = ()
+
+    def __repr__(self) -> str:
+        """Rank, reference and score, for the prompt."""
+        return f"<Hit {self.rank}: {self.reference} {self.score:.4f}>"

@@ -27,6 +27,7 @@ from allusion_es.core.errors import AllusionError, PluginError
 from allusion_es.core.plugins import load_plugin, parameters_of, plugins
 from allusion_es.reports.page import filled, findings_part, page_script, page_style
 from allusion_es.retrieval import generators, reranking
+from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.options import STAGES
 from allusion_es.scanning.model import MODELS, calibration
 from allusion_es.serve.index_pool import IndexPool, IndexSource, index_details
@@ -238,7 +239,8 @@ def _refused(request: Request, error: Exception) -> Response:
 def method_rows() -> dict[str, Any]:
     """First stages, rerankers and scans: names, descriptions, parameters with their defaults.
 
-    Each scan has the precision and recall that were measured at several thresholds.
+    `defaults` says which of them, and how many candidates and passages, a query gets that names
+    none; each scan has the precision and recall that were measured at several thresholds.
 
     Example:
         >>> [row["name"] for row in method_rows()["first_stages"]][:2]
@@ -256,6 +258,8 @@ def method_rows() -> dict[str, Any]:
             *_plugin_rows(reranking.GROUP),
         ],
         "scans": [_scan_row(name) for name in MODELS],
+        # The index is told by `indexes`, since the server may have been started for another one.
+        "defaults": {k: v for k, v in DEFAULTS._asdict().items() if k != "name"},
     }
 
 

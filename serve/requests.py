@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from allusion_es.core.records import checked
-from allusion_es.retrieval.defaults import CANDIDATES, FIRST_STAGE, RERANKER
+from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.options import search_filter_of
 from allusion_es.retrieval.types import Query, SearchFilter
 from allusion_es.web.guard import RefusedError
@@ -85,14 +85,14 @@ class QueryRequest(_Request, frozen=True):
 
     queries: tuple[Query, ...]
     text: object = None
-    first_stage: _Name = FIRST_STAGE
-    field: Literal["token", "lemma", "both"] = "lemma"
-    candidates: Annotated[int, Meta(ge=1, le=MOST_CANDIDATES)] = CANDIDATES
-    rerank: _Name = RERANKER
-    top: Annotated[int, Meta(ge=1, le=100)] = 10
+    first_stage: _Name = DEFAULTS.first_stage
+    field: Literal["token", "lemma", "both"] = DEFAULTS.field
+    candidates: Annotated[int, Meta(ge=1, le=MOST_CANDIDATES)] = DEFAULTS.candidates
+    rerank: _Name = DEFAULTS.rerank
+    top: Annotated[int, Meta(ge=1, le=100)] = DEFAULTS.top
     settings: _Settings = msgspec.field(name="set", default_factory=dict)
     explain: bool = False
-    group: bool = True
+    group: bool = DEFAULTS.group
 
 
 class ScanRequest(_Request, frozen=True):

@@ -16,7 +16,6 @@ from allusion_es.reports.report import ReportMeta
 from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import text_doubt
-from allusion_es.retrieval.options import FIELD_CHOICES, generators_of
 from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever, index_analyser
 from allusion_es.scanning.measured import unmeasured
 from allusion_es.scanning.model import ScanOptions
@@ -78,19 +77,18 @@ def query_work(request: QueryRequest) -> Work:
     """The work of answering a request's queries."""
 
     def work(job: SearchJob, index: CandidateIndex) -> Iterator[JobItem]:
-        reranker = None if request.rerank == "none" else request.rerank
         retriever = Retriever(
             index,
-            QueryOptions(
-                generators=generators_of(request.first_stage),
-                fields=FIELD_CHOICES[request.field],
+            QueryOptions.chosen(
+                first_stage=request.first_stage,
+                field=request.field,
                 candidates=min(request.candidates, index.max_candidates),
-                reranker=reranker,
+                rerank=request.rerank,
                 top=request.top,
+                settings=request.settings,
                 search_filter=request.search_filter,
                 explain=True,
-                settings=request.settings,
-                grouped=request.group,
+                group=request.group,
             ),
         )
         method = f"{request.first_stage}.{request.field}.{request.rerank}"

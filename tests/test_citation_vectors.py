@@ -178,7 +178,8 @@ def test_pruning_keeps_the_rows_that_are_used_most() -> None:
 
 
 def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationVectors) -> None:
-    retriever = Retriever(index, QueryOptions(generators=["citations"], reranker=None, top=100))
+    options = QueryOptions(generators=["citations"], reranker=None, top=100, grouped=False)
+    retriever = Retriever(index, options)
     query = Query("secretummare bonum", before="est", after="rex et")
     answer = retriever.answer(query)
     texts = [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -356,6 +357,25 @@ def test_interrupting_an_index_leaves_the_old_one(
     assert said == "allusion-es: error: interrupted; nothing was changed\n"
     assert path.stat() == before
     assert {file.suffix for file in path.parent.iterdir()} == {".idx"}
+
+
+HEADINGS = ["Arguments", "What to search", "How to rank", "Input", "Output", "Options"]
+
+
+@pytest.mark.process
+def test_the_help_of_query_fits_a_screen_and_ends_with_the_server() -> None:
+    environment = {**os.environ, "COLUMNS": "100"}
+    done = subprocess.run(
+        [program(), "query", "--help"], capture_output=True, text=True, env=environment
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 60
+    headings = [line.rstrip(":") for line in lines if line.endswith(":") and line[0] != " "]
+    assert headings == [*HEADINGS, "Elasticsearch"]
+    of_server = done.stdout.partition("\nElasticsearch:\n")[2]
+    named = re.findall(r"^  (?:-\w, )?(--[\w-]+)", of_server, re.MULTILINE)
+    assert {"--es", "--ca-certs", "--password", "--timeout", "--allow-partial"} <= set(named)
+    assert "--data-dir" not in named
 
 
 @pytest.mark.process

@@ -98,7 +98,7 @@ def test_free_choice(evaluate: Evaluate, gold: Path) -> None:
     groups = ("quotation", "allusion", "untyped", "all", "macro by work")
     assert [(row["method"], row["input"], row["group"]) for row in rows] == [
         (method, field, group)
-        for method in ("bm25", "none:bm25")
+        for method in ("bm25", "none:fused")
         for field in ("token", "lemma")
         for group in groups
     ]

@@ -132,3 +132,8 @@ def test_what_newcomers_are_told_of_is_there() -> None:
     assert {
         line[3:].partition("`")[0] for line in text.splitlines() if line[:3] == "| `"
     } >= markers
+
+
+def test_the_version_to_cite_is_that_of_the_package() -> None:
+    cited = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited == [CONFIG["project"]["version"]]

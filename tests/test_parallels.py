@@ -129,7 +129,9 @@ def test_one_of_each_group_is_a_hit_and_names_the_others() -> None:
 
 def test_ranks_are_those_of_all_where_nothing_is_grouped() -> None:
     index = index_texts(VERSES)
-    answer = Retriever(index, QueryOptions(reranker=None, top=4)).answer("pauperes enim semper")
+    answer = Retriever(index, QueryOptions(reranker=None, top=4, grouped=False)).answer(
+        "pauperes enim semper"
+    )
     assert {hit.id for hit in answer.hits[:3]} == {"John.12.8", "Mark.14.7", "Matt.26.11"}
     assert not any(hit.parallels for hit in answer.hits)
 
@@ -138,7 +140,7 @@ def test_ranks_are_those_of_all_where_nothing_is_grouped() -> None:
 def test_no_two_hits_are_of_one_group(texts: list[str]) -> None:
     index = index_texts({f"v{number:02}": text for number, text in enumerate(texts)})
     query = "pauperes deus lux beatus vir principio"
-    plain = Retriever(index, QueryOptions(reranker=None, top=100)).answer(query).hits
+    plain = Retriever(index, QueryOptions(reranker=None, top=100, grouped=False)).answer(query).hits
     grouped = (
         Retriever(index, QueryOptions(reranker=None, top=100, grouped=True)).answer(query).hits
     )

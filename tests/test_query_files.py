@@ -9,9 +9,9 @@ import pytest
 from conftest import Run
 
 from allusion_es.cli.options import InputFormat
-from allusion_es.cli.queries import read_queries
 from allusion_es.core.errors import InputError
 from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.front.queries import read_queries
 from allusion_es.retrieval.types import Query
 
 TABLE = InputFormat.table

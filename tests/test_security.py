@@ -237,13 +237,12 @@ def test_hostile_queries_find_what_their_words_find(elasticsearch_url_any: str) 
         here = index_texts(TEXTS)
         known = {word for text in TEXTS.values() for word in analyser.analyse(text).tokens}
         counts = set()
+        by_words = QueryOptions(("bm25",), ("token",), reranker=None, grouped=False)
         for text in HOSTILE:
             found = [
                 [
                     (hit.id, round(hit.score, 4))
-                    for hit in Retriever(index, QueryOptions(fields=("token",), reranker=None))
-                    .answer(text)
-                    .hits
+                    for hit in Retriever(index, by_words).answer(text).hits
                 ]
                 for index in (there, here)
             ]

@@ -59,7 +59,13 @@ def test_each_stage_gives_what_it_gives_alone(
     def alone(reranker: str | None, generators: tuple[str, ...]) -> list[Ranking]:
         retriever = Retriever(
             index,
-            QueryOptions(generators=generators, reranker=reranker, top=12, **common),  # type: ignore[arg-type]
+            QueryOptions(
+                generators=generators,
+                reranker=reranker,
+                top=12,
+                grouped=False,
+                **common,  # type: ignore[arg-type]
+            ),
         )
         return [
             Ranking(tuple(hit.id for hit in a.hits), np.array([hit.score for hit in a.hits]))

@@ -11,9 +11,16 @@ from allusion_es.cli.gold import VerseNumbering
 from allusion_es.cli.options import SERVER_OPTIONS, Name, ServerOptions, takes_server
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import parse_settings
+from allusion_es.retrieval.defaults import DEFAULTS, PAPER
 
 _BESIDE_MANIFEST = frozenset({"manifest", "workers", "data_dir", *SERVER_OPTIONS})
 """Options that may be given where a manifest is repeated; it has all others itself."""
+
+
+def _default(choice: str) -> str:
+    """A sentence of the help: what a choice of a query is where it is not given."""
+    usual, paper = getattr(DEFAULTS, choice), getattr(PAPER, choice)
+    return f"By default {usual}, as for 'query'; {paper} for the paper's tables."
 
 
 class ExperimentName(StrEnum):
@@ -59,18 +66,28 @@ def evaluate(
         typer.Option(help="Score this TREC run instead of a method.", show_default=False),
     ] = None,
     methods: Annotated[
-        str, typer.Option(help="Rerankers, with commas; none is the first stage alone.")
-    ] = "soft-cosine",
-    input: Annotated[str, typer.Option(help="token, lemma, or both with a comma.")] = "lemma",
-    first_stage: Annotated[
         str | None,
         typer.Option(
-            help="As for 'query', or all: no first stage. By default all for the paper's "
-            "tables, else bm25.",
+            help=f"Rerankers, with commas; none is the first stage alone. {_default('rerank')}",
             show_default=False,
         ),
     ] = None,
-    candidates: Annotated[int, typer.Option(help="How many candidates to rescore.")] = 500,
+    input: Annotated[
+        str, typer.Option(help="token, lemma, or both with a comma.")
+    ] = DEFAULTS.field,
+    first_stage: Annotated[
+        str | None,
+        typer.Option(
+            help=f"As for 'query', or all: no first stage. {_default('first_stage')}",
+            show_default=False,
+        ),
+    ] = None,
+    candidates: Annotated[
+        int | None,
+        typer.Option(
+            help=f"How many candidates to rescore. {_default('candidates')}", show_default=False
+        ),
+    ] = None,
     depth: Annotated[int, typer.Option(help="How much of each ranking to keep.")] = 1000,
     measures: Annotated[
         str,
@@ -158,7 +175,7 @@ def evaluate(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the manifest.")] = False,
     format: Annotated[FigureFormat, typer.Option(help="How to print.")] = FigureFormat.table,
-    name: Name = "vulgate",
+    name: Name = DEFAULTS.name,
     *,
     server: ServerOptions,
 ) -> None:
@@ -173,15 +190,16 @@ def evaluate(
     if target is None and manifest is not None:
         return _repeat(context, manifest, server, workers)
     experiment, links = _gold(target, gold)
+    defaults = PAPER if experiment else DEFAULTS
     choices = EvaluateOptions(
         experiment=experiment,
         gold=links,
         topics=topics,
         run=run,
-        methods=_list(methods, "--methods"),
+        methods=_list(defaults.rerank if methods is None else methods, "--methods"),
         inputs=_list(input, "--input"),
-        first_stage=first_stage or ("all" if experiment else "bm25"),
-        candidates=candidates,
+        first_stage=first_stage or defaults.first_stage,
+        candidates=defaults.candidates if candidates is None else candidates,
         depth=depth,
         measures=_list(measures, "--measures"),
         types=frozenset(type or ()),

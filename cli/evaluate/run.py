@@ -29,7 +29,7 @@ from allusion_es.evaluation.gold.ids import resolve, resolve_known
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.manifest import ResultHashes, run_hash
 from allusion_es.evaluation.measures import parse_measure
-from allusion_es.evaluation.methods import Method
+from allusion_es.evaluation.methods import ORACLE, Method
 from allusion_es.evaluation.overlap import (
     Overlap,
     overlap_histogram,
@@ -52,7 +52,7 @@ from allusion_es.language.latin.analysis import Analysis
 from allusion_es.language.vectors.training import WordVectorTraining, train_vectors
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.options import generators_of, search_filter_of
-from allusion_es.retrieval.pipeline import attempt_analysis, index_analyser
+from allusion_es.retrieval.pipeline import Ranker, attempt_analysis, index_analyser
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Ranking
 from allusion_es.retrieval.unanswered import Unanswered, left_out
 
@@ -298,6 +298,10 @@ class Evaluation:
                 f"--save-run writes one run, but there are {len(experiment.lines)}; choose one "
                 "method and input"
             )
+        for line in experiment.lines:
+            # Before the work, and before anything is said of figures that will not come.
+            if line.method.reranker != ORACLE:
+                Ranker(self.index, line.method.options(choices.depth, self._search_filter))
         if any(line.method.knows_citations for line in experiment.lines):
             self._warn_of_known_works()
         return line_runs(

@@ -75,6 +75,10 @@ class Reference:
     last_verse: int = 0
     open: bool = False
 
+    def __repr__(self) -> str:
+        """The OSIS reference, for the prompt."""
+        return f"<Reference {self}>"
+
     def __str__(self) -> str:
         """OSIS: `Ps.22.1`, `Ps.22.1-Ps.23.2`, `Ps.22` or `Ps`."""
         first, last = (

@@ -85,8 +85,11 @@ function tellMeasured() {
 async function loadMethods() {
   methodRows = await (await ask("methods")).json();
   const named = (rows) => rows.filter((row) => !row.parts).map((row) => [row.name, row.name]);
-  fill(at("first-stage"), named(methodRows.first_stages), "fused");
-  fill(at("rerank"), named(methodRows.rerankers), "learned");
+  const { first_stage: firstStage, rerank, field, top } = methodRows.defaults;
+  fill(at("first-stage"), named(methodRows.first_stages), firstStage);
+  fill(at("rerank"), named(methodRows.rerankers), rerank);
+  at("field").value = field;
+  at("top").value = top;
   describe();
   tellMeasured();
 }

@@ -1,4 +1,4 @@
-"""Queries from the command line, from lines, JSON lines (gold files too), or a table."""
+"""Queries as people give them: words, lines, JSON lines (gold files too), tables, Python values."""
 
 import json
 import re
@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from allusion_es.cli.options import InputFormat
-from allusion_es.core.errors import InputError
+from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.files import decode, read_text
 from allusion_es.core.records import checked, checked_id
 from allusion_es.corpora.documents import document_of
@@ -53,17 +52,17 @@ _FIELDS = _QueryRecord.__struct_fields__
 
 def read_queries(
     argument: str,
-    input_format: InputFormat | None,
+    input_format: str | None,
     columns: Mapping[str, str] = _NO_NAMES,
 ) -> list[Query]:
     """Return the queries that the argument stands for, at least one.
 
     Args:
         argument: `-` for stdin, the path of a file, or the words of one query.
-        input_format: How a file or stdin is read; by default as its name and first bytes say: a
-            table (`.csv`, `.tsv`, or a text that begins with names of columns), JSON lines, a page
-            or document of which each paragraph is a query, else one query a line, empty lines left
-            out.
+        input_format: How a file or stdin is read, `lines`, `jsonl` or `table`; by default as its
+            name and first bytes say: a table (`.csv`, `.tsv`, or a text that begins with names of
+            columns), JSON lines, a page or document of which each paragraph is a query, else one
+            query a line, empty lines left out.
         columns: A table's own names of its columns, where they differ.
 
     Raises:
@@ -78,7 +77,7 @@ def read_queries(
         return _parse(decode(data, "stdin"), "stdin", input_format, columns)
     path = Path(argument)
     if _is_file(path):
-        return _from_file(path, input_format, columns)
+        return read_query_file(path, input_format, columns)
     if _looks_like_a_file(argument) or ("/" in argument and path.is_dir()):
         if path.is_dir():
             raise InputError(f"{argument}: it is a folder; give the path of a file in it")
@@ -87,6 +86,49 @@ def read_queries(
             "without the ending of a file's name"
         )
     return [_checked(Query(argument), "query")]
+
+
+def queries_of(given: Iterable[str | Query | Mapping[str, Any]]) -> list[Query]:
+    """The queries behind Python values, in their order; those without an id are numbered.
+
+    Args:
+        given: Words, `Query` objects, or mappings with `text` and what else a line of JSON has.
+
+    Raises:
+        InputError: A query has no words, or is too long, or an id occurs twice.
+        UsageError: A value is none of these.
+
+    Example:
+        >>> [(query.query_id, query.text) for query in queries_of(["Dominus regit me", "vinea"])]
+        [('1', 'Dominus regit me'), ('2', 'vinea')]
+        >>> queries_of([{"query_id": "b1", "text": "vinea mea", "before": "et"}])[0].before
+        'et'
+    """
+    return _unique(((n, _query_of(each, n)) for n, each in enumerate(given, start=1)), "query")
+
+
+def _query_of(value: object, number: int) -> Query:
+    place = f"query:{number}"
+    if isinstance(value, str):
+        # The check of files lets empty rows pass; here each value was meant as a query.
+        return _checked(Query(value, str(number)), place)
+    if isinstance(value, Query):
+        return _checked(value, place)
+    if isinstance(value, Mapping) and value.get("text") is not None:
+        return _checked(_from_record(value, place, str(number)), place)
+    raise UsageError(
+        f"{place}: give words, a Query or a dict with 'text', not {type(value).__name__}"
+    )
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is the path of a file that is there, or looks like the path of one.
+
+    Example:
+        >>> is_path("sermo.txt"), is_path("Dominus regit me")
+        (True, False)
+    """
+    return _looks_like_a_file(text) or _is_file(Path(text))
 
 
 def _is_file(path: Path) -> bool:
@@ -101,10 +143,11 @@ def _looks_like_a_file(argument: str) -> bool:
     return bool(_FILE.fullmatch(argument.strip()))
 
 
-def _from_file(
-    path: Path, input_format: InputFormat | None, columns: Mapping[str, str]
+def read_query_file(
+    path: Path, input_format: str | None = None, columns: Mapping[str, str] = _NO_NAMES
 ) -> list[Query]:
-    if input_format is InputFormat.table:
+    """The queries of a file, at least one; arguments and errors are those of `read_queries`."""
+    if input_format == "table":
         return _unique(_table_rows(path, None, columns), str(path))
     if input_format is not None:
         return _parse(read_text(path), str(path), input_format, columns)
@@ -116,22 +159,22 @@ def _from_file(
         )
     if kind == "html" or kind == "docx":
         text = document_of(path, kind).text
-        return _parse(text, str(path), InputFormat.lines, columns)
+        return _parse(text, str(path), "lines", columns)
     suffix = path.suffix.lower()
     if suffix in TABLE_SUFFIXES:
         return _unique(_table_rows(path, None, columns), str(path))
     is_json = suffix in (".jsonl", ".ndjson", ".json")
-    return _parse(read_text(path), str(path), InputFormat.jsonl if is_json else None, columns)
+    return _parse(read_text(path), str(path), "jsonl" if is_json else None, columns)
 
 
 def _parse(
-    text: str, source: str, input_format: InputFormat | None, columns: Mapping[str, str]
+    text: str, source: str, input_format: str | None, columns: Mapping[str, str]
 ) -> list[Query]:
-    if input_format is InputFormat.table:
+    if input_format == "table":
         return _unique(_table_rows(source, text, columns), source)
     is_checked = input_format is None
     if input_format is None and looks_like_json(text):
-        input_format = InputFormat.jsonl
+        input_format = "jsonl"
     if input_format is None and _has_header(text):
         return _unique(_table_rows(source, text, columns), source)
     return _unique(_line_rows(text, source, input_format, is_checked), source)
@@ -145,13 +188,13 @@ def _has_header(text: str) -> bool:
 
 
 def _line_rows(
-    text: str, source: str, input_format: InputFormat | None, is_checked: bool
+    text: str, source: str, input_format: str | None, is_checked: bool
 ) -> Iterator[tuple[int, Query]]:
     for number, line in enumerate(split_lines(text), start=1):
         if not line.strip():
             continue
         place = f"{source}:{number}"
-        if input_format is InputFormat.jsonl:
+        if input_format == "jsonl":
             yield number, _from_json(line, place, str(number))
         else:
             if is_checked:

@@ -107,7 +107,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """What is there under a name, looked up when it is first asked for.
+    """The public object of a name, imported when it is first asked for.
 
     Raises:
         AttributeError: There is nothing of that name.

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 from typing import Annotated
 
@@ -44,23 +45,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
-app.command("query", cls=GroupedCommand)(query.query)
-app.command("scan", cls=GroupedCommand)(scan.scan)
-app.command("read", cls=GroupedCommand)(read.read)
-app.command("serve", cls=GroupedCommand)(serve.serve)
-app.command("index", cls=GroupedCommand)(index.index)
-app.command("fetch", cls=GroupedCommand)(fetch.fetch)
-app.command("list", cls=GroupedCommand)(listing.list_)
-app.command("evaluate", cls=GroupedCommand)(evaluate.evaluate)
-app.command("doctor", cls=GroupedCommand)(doctor.doctor)
+_command = partial(app.command, cls=GroupedCommand)
+_command("query")(query.query)
+_command("scan")(scan.scan)
+_command("read")(read.read)
+_command("serve")(serve.serve)
+_command("index")(index.index)
+_command("fetch")(fetch.fetch)
+_command("list")(listing.list_)
+_command("evaluate")(evaluate.evaluate)
+_command("doctor")(doctor.doctor)
 app.add_typer(annotate.app, name="annotate")
-app.command("agreement", cls=GroupedCommand)(agreement.agreement)
+_command("agreement")(agreement.agreement)
 app.add_typer(embeddings.app, name="embeddings")
 app.add_typer(gold.app, name="gold")
 app.add_typer(candidates.app, name="candidates")
 app.add_typer(kibana.app, name="kibana")
-app.command("compose-env", cls=GroupedCommand)(compose_env.compose_env)
-app.command("learn", cls=GroupedCommand)(learn.learn)
+_command("compose-env")(compose_env.compose_env)
+_command("learn")(learn.learn)
 
 _INTERRUPTED = 130
 _SECRET = re.compile(r"--(password|api-key)\b|(--es=)?https?://[^/@\s]*:[^/@\s]+@")

@@ -209,12 +209,11 @@ def query(
     )
     unanswered: list[Unanswered] = []
     told = _told(retriever.answers(queries), len(queries), html is not None, unanswered)
+    method = f"{first_stage}.{field}.{rerank}"
     if html is not None:
-        method = f"{first_stage}.{field}.{rerank}"
         write_answers(html, told, retriever, index, method, lambda: missing_note(partial))
     else:
-        tag = tag or f"{first_stage}.{field}.{rerank}"
-        _print(told, retriever, format or AnswerFormat.table, tag, explain, partial)
+        _print(told, retriever, format or AnswerFormat.table, tag or method, explain, partial)
     tell_missing(partial)
     if unanswered:
         raise left_out(unanswered, len(queries))
@@ -285,8 +284,4 @@ def _tell(answer: "Answer") -> None:
     if answer.doubt:
         print(f"query {identifier}: {answer.doubt}", file=sys.stderr)
     if answer.cut:
-        print(
-            f"query {identifier}: {answer.cut} of its most frequent words were not searched for; "
-            "a shorter query finds more",
-            file=sys.stderr,
-        )
+        print(f"query {identifier}: {answer.cut_note}", file=sys.stderr)

@@ -36,6 +36,16 @@ def check_characters(value: object) -> None:
         raise ValueError(f"half a character ({found})")
 
 
+def shorten(text: str, most: int) -> str:
+    """The text, its end left out and marked with … where it has more than `most` characters.
+
+    Example:
+        >>> shorten("Dominus regit me", 9), shorten("Dominus", 9)
+        ('Dominus …', 'Dominus')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def visible(text: str) -> str:
     r"""The text with control characters, and those that turn its direction, shown as one sign.
 

@@ -6,6 +6,7 @@ that names the place, the field, its value, and what it must be. Nothing is conv
 but whole numbers to floats and lists to tuples: "1" and 1.0 are no whole numbers, nor is `true`.
 """
 
+import json
 import re
 import reprlib
 from collections.abc import Callable, Iterator
@@ -106,6 +107,26 @@ def decoded(
     except (ValueError, RecursionError) as refusal:
         raise error(f"{where}: {refusal}" if where else str(refusal)) from refusal
     return checked(record, shape, where, error)
+
+
+def parse_json(line: str, where: str) -> Any:  # noqa: ANN401 - any JSON
+    """The value of a line of JSON.
+
+    Args:
+        line: The line.
+        where: Its file and number, for the message.
+
+    Raises:
+        InputError: It is no JSON.
+
+    Example:
+        >>> parse_json('{"text": "vinea mea"}', "links.jsonl:1")
+        {'text': 'vinea mea'}
+    """
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not JSON ({error}); give one object a line") from error
 
 
 def checked_id(value: str | int, where: str, field: str = "query_id") -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from allusion_es.core.characters import shorten
 from allusion_es.core.errors import UsageError
 from allusion_es.core.files import writing
 from allusion_es.corpora.bible.references import is_verse_id
@@ -80,9 +81,8 @@ class Finding:
 
     def __repr__(self) -> str:
         """Words, reference, kind and probability, for the prompt."""
-        words = " ".join(self.text.split())
-        shown = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
-        return f"<Finding {shown!r}: {self.reference}, {self.kind}, {self.probability:.2f}>"
+        words = shorten(" ".join(self.text.split()), _SHOWN)
+        return f"<Finding {words!r}: {self.reference}, {self.kind}, {self.probability:.2f}>"
 
 
 def check_findings(source: SourceText, findings: Iterable[Finding]) -> list[Finding]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from allusion_es.core.characters import shorten
+
 _SHOWN = 60
 """Characters of a passage that its `repr` has."""
 
@@ -43,6 +45,5 @@ class Passage:
             >>> Passage("Ps.22.1", "Dominus regit me", reference="Ps 22,1")
             <Passage Ps 22,1: Dominus regit me>
         """
-        text = " ".join(self.text.split())
-        shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-        return f"<Passage {self.reference or self.id}: {shown}>"
+        text = shorten(" ".join(self.text.split()), _SHOWN)
+        return f"<Passage {self.reference or self.id}: {text}>"

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
+from allusion_es.core.characters import shorten
 from allusion_es.core.errors import InputError
 
 LONGEST_LINE = 4_000_000
@@ -114,7 +115,7 @@ def check_length(text: str, where: str) -> None:
 
 def shortened(value: str) -> str:
     """A value for an error message: quoted, control characters escaped, cut at 40 characters."""
-    return repr(value if len(value) <= 40 else value[:39] + "…")
+    return repr(shorten(value, 40))
 
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})

@@ -11,6 +11,7 @@ from typing import Any
 from elastic_transport import ConnectionError as TransportConnectionError
 from elastic_transport import ConnectionTimeout, SerializationError, TlsError, TransportError
 
+from allusion_es.core.characters import shorten
 from allusion_es.core.errors import (
     AllusionError,
     IndexMissingError,
@@ -231,8 +232,7 @@ def system_reason(error: BaseException) -> str:
 
 def one_line(text: str) -> str:
     """A text of a server on one line, cut where it is too long for a message."""
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_REASON else line[: _MAX_REASON - 1] + "…"
+    return shorten(" ".join(text.split()), _MAX_REASON)
 
 
 def is_transient(answer: object) -> bool:

@@ -1,1 +1,1 @@
-"""What `import allusion_es` gives: functions to find, scan, index and evaluate from Python."""
+"""The Python interface, `import allusion_es`: functions to find, scan, index and evaluate."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
+from allusion_es.core.characters import shorten
 from allusion_es.core.errors import AllusionError, InputError, UsageError
 from allusion_es.core.plugins import Settings
 from allusion_es.front.frames import data_frame
@@ -56,13 +57,8 @@ class Answer(Sequence[Hit]):
         self.hits: tuple[Hit, ...] = found.hits
         self.unknown: tuple[str, ...] = found.unknown
         self.failure: AllusionError | None = found.failure
-        cut = (
-            f"{found.cut} of its most frequent words were not searched for; a shorter query finds "
-            "more"
-            if found.cut
-            else ""
-        )
-        self.notes: tuple[str, ...] = tuple(filter(None, (found.doubt, cut, *retriever.notes)))
+        notes = (found.doubt, found.cut_note, *retriever.notes)
+        self.notes: tuple[str, ...] = tuple(filter(None, notes))
 
     def __len__(self) -> int:
         """How many hits there are."""
@@ -329,6 +325,26 @@ def names(given: str | Iterable[str]) -> tuple[str, ...]:
     return found
 
 
+Choice = TypeVar("Choice", bound=str)
+
+
+def one_of(argument: str, given: str, choices: Iterable[Choice]) -> Choice:
+    """The choice that an argument names.
+
+    Raises:
+        UsageError: It names none; the message says which there are.
+
+    Example:
+        >>> one_of("input_format", "tei", ("text", "tei"))
+        'tei'
+    """
+    known = tuple(choices)
+    for each in known:
+        if each == given:
+            return each
+    raise UsageError(f"{argument}: use {', '.join(known)}, not {given!r:.40}")
+
+
 def settings_of(given: Mapping[str, Mapping[str, object]]) -> Settings:
     """Parameters of rerankers as the command line has them, as text.
 
@@ -352,5 +368,4 @@ def settings_of(given: Mapping[str, Mapping[str, object]]) -> Settings:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 40 else f"{line[:39]}…"
+    return shorten(" ".join(text.split()), 40)

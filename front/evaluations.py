@@ -24,7 +24,7 @@ from allusion_es.evaluation.scoring import (
     score_run,
 )
 from allusion_es.evaluation.statistics import Comparison
-from allusion_es.front.answers import names, settings_of
+from allusion_es.front.answers import names, one_of, settings_of
 from allusion_es.front.frames import data_frame
 from allusion_es.front.indexes import Index, index_of
 from allusion_es.reports.latex import latex_table
@@ -249,9 +249,7 @@ def _links(
         links = [link for link in links if link.type in types]
     if not links:
         raise InputError(f"{source}: there are no gold links" + (" of this type" if types else ""))
-    known_numbering = next((each for each in NUMBERINGS if each == numbering), None)
-    if known_numbering is None:
-        raise UsageError(f"numbering: use {', '.join(NUMBERINGS)}, not {numbering!r:.40}")
+    known_numbering = one_of("numbering", numbering, NUMBERINGS)
     if not skip_unknown:
         return resolve(links, ids, known_numbering, source=source)
     found, _ = resolve_known(links, ids, known_numbering, source=source)

@@ -7,6 +7,7 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
+from allusion_es.core.characters import lone_surrogate
 from allusion_es.core.errors import InputError, UsageError, VerseError
 from allusion_es.corpora.bible.references import Reference, is_verse_id, parse_references
 from allusion_es.corpora.bible.verse_table import VerseTable
@@ -82,23 +83,26 @@ class Index:
         """
         if not isinstance(name, str):
             raise UsageError(f"passages go by id or reference, not by {type(name).__name__}")
-        if name in self._known:
-            return self.candidates.passages([name])[0]
-        ids = [each for reference in parse_references(name) for each in self._verses(reference)]
+        if (passage := self._passage_of_id(name)) is not None:
+            return passage
+        ids = [each for one in parse_references(name) for each in self._table.expand(one)]
         if len(ids) != 1:
             raise VerseError(f"{name[:80]!r} names {len(ids)} verses; give one")
         return self.candidates.passages(ids)[0]
 
-    def _verses(self, reference: Reference) -> tuple[str, ...]:
-        return self._table.expand(reference)
+    def _passage_of_id(self, identifier: str) -> Passage | None:
+        """The passage of an id, which is asked for alone: to list all ids may take long."""
+        # No passage has such an id, and a server would not understand the question.
+        if not identifier or lone_surrogate(identifier):
+            return None
+        try:
+            return self.candidates.passages([identifier])[0]
+        except VerseError:
+            return None
 
     @cached_property
     def _ids(self) -> tuple[str, ...]:
         return self.candidates.ids()
-
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self._ids)
 
     @cached_property
     def _table(self) -> VerseTable:
@@ -156,7 +160,6 @@ def open_index(
             raise UsageError("both the name and 'es' are URLs; give one")
         name, es = None, name
     choices = _choices(
-        name=name,
         es=es,
         ca_certs=ca_certs,
         fingerprint=fingerprint,
@@ -168,7 +171,7 @@ def open_index(
         data_dir=data_dir,
     )
     library = _library(choices.get("data_dir"))
-    chosen = str(choices.get("name", DEFAULTS.name))
+    chosen = DEFAULTS.name if name is None else name
     if "es" not in choices:
         if chosen == VULGATE_NAME and not library.path(chosen).exists():
             _LOGGER.warning(
@@ -282,13 +285,14 @@ def index_of(given: "Index | CandidateIndex | str | None") -> Index:
         return given
     if given is None or isinstance(given, str):
         choices = _environment()
-        name = given or str(choices.get("name", DEFAULTS.name))
-        key = (name, tuple(sorted(choices.items())), _stamp(name, choices))
+        name = given or DEFAULTS.name
+        is_here = "es" not in choices and "://" not in name
+        key = (name, tuple(sorted(choices.items())), _stamp(name) if is_here else None)
         if key not in _KEPT:
             _KEPT.clear()
             _KEPT[key] = open_index(name)
             # Building it has changed the file.
-            _KEPT[(*key[:2], _stamp(name, choices))] = _KEPT[key]
+            _KEPT[(*key[:2], _stamp(name) if is_here else None)] = _KEPT[key]
         return _KEPT[key]
     if hasattr(given, "search") and hasattr(given, "passages"):
         return Index(given)
@@ -311,7 +315,7 @@ def _environment() -> dict[str, Any]:
 
 
 def _choices(**given: object) -> dict[str, Any]:
-    """What is given, and for the rest what the environment says."""
+    """The arguments that were given, and for the rest the environment's choices."""
     return {**_environment(), **{k: value for k, value in given.items() if value is not None}}
 
 
@@ -319,11 +323,12 @@ _KEPT: dict[tuple[object, ...], Index] = {}
 """The index that was opened last by name: its word vectors take a second to load."""
 
 
-def _stamp(name: str, choices: Mapping[str, Any]) -> object:
-    """What changes when an index in this process is built anew."""
-    if "es" in choices or "://" in name:
-        return None
-    path = _library(choices.get("data_dir")).path(name)
+def _stamp(name: str) -> object:
+    """The number and time of the file of an index in this process, other ones once it is rebuilt.
+
+    None where there is no file yet.
+    """
+    path = Library().path(name)
     state = path.stat() if path.exists() else None
     return state and (state.st_ino, state.st_mtime_ns)
 

@@ -1,6 +1,5 @@
 """Queries as people give them: words, lines, JSON lines (gold files too), tables, Python values."""
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +11,7 @@ from msgspec import Struct
 
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.files import decode, read_text
-from allusion_es.core.records import checked, checked_id
+from allusion_es.core.records import checked, checked_id, parse_json
 from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain, check_signature, kind_of, looks_like_json
 from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows, split_lines
@@ -232,10 +231,7 @@ def _unique(rows: Iterable[tuple[int, Query]], source: str) -> list[Query]:
 
 
 def _from_json(line: str, place: str, default_id: str) -> Query:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not JSON ({error}); give one object a line") from error
+    record = parse_json(line, place)
     if not isinstance(record, dict) or record.get("text") is None:
         raise InputError(f"{place}: field 'text' is missing; give an object with 'text'")
     return _from_record(record, place, default_id)

@@ -1,16 +1,16 @@
 """Scans from Python: `scan`, and what it gives."""
 
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from allusion_es.core.errors import InputError, UsageError
+from allusion_es.core.locks import scratch_folder
 from allusion_es.corpora.findings import Finding, finding_record
 from allusion_es.corpora.source import read_source
 from allusion_es.corpora.source_text import SOURCE_KINDS, SourceText
-from allusion_es.front.answers import names
+from allusion_es.front.answers import names, one_of
 from allusion_es.front.frames import data_frame
 from allusion_es.front.indexes import Index, index_of
 from allusion_es.front.queries import is_path
@@ -41,7 +41,7 @@ _SHOWN = 200
 
 
 class Scan(Sequence[Finding]):
-    """What a scan found in a text, in the order of the text.
+    """The findings of a scan, in the order of the text.
 
     It is a sequence of findings. In a notebook it shows itself as a table.
 
@@ -195,9 +195,7 @@ def scan(
         >>> found
         <Scan of text: 1 finding of probability 0.01 or more>
     """
-    kind = next((each for each in SOURCE_KINDS if each == input_format), None)
-    if input_format is not None and kind is None:
-        raise UsageError(f"input_format: use {', '.join(SOURCE_KINDS)}, not {input_format!r:.40}")
+    kind = None if input_format is None else one_of("input_format", input_format, SOURCE_KINDS)
     options = ScanOptions(
         threshold=_number("threshold", threshold),
         precision=_number("precision", precision),
@@ -208,8 +206,8 @@ def scan(
     kept, languages = frozenset(names(keep)), frozenset(names(language))
     if isinstance(text, str) and not is_path(text):
         # Sources are read from files, and checked as such, whatever they are.
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "text")
+        with scratch_folder() as folder:
+            path = folder / "text"
             path.write_bytes(text.encode("utf-8", "replace"))
             try:
                 read = read_source(path, kind=kind, keep=kept, languages=languages)

@@ -342,6 +342,12 @@ class Answer:
     failure: AllusionError | None = None
     doubt: str = ""
 
+    @property
+    def cut_note(self) -> str:
+        """How many words were not searched for, for people to read; "" where all were."""
+        told = "of its most frequent words were not searched for; a shorter query finds more"
+        return f"{self.cut} {told}" if self.cut else ""
+
 
 class Retriever:
     """Answers queries from an index.

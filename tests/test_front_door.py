@@ -13,8 +13,16 @@ from serve_fixtures import TOKEN, Serving
 import allusion_es as ae
 from allusion_es.cli.options import ServerOptions
 from allusion_es.cli.serve import _IndexSource
+from allusion_es.corpora.passage import Passage
+from allusion_es.es.build import build_es_index
+from allusion_es.es.connection import Server
+from allusion_es.es.index import open_index as open_es_index
 from allusion_es.evaluation.trec import read_run
+from allusion_es.language.latin.analysis import Analyser
 from allusion_es.local.index import LocalIndex
+from allusion_es.local.memory import index_texts
+from allusion_es.retrieval.analysed import analyse_passages
+from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.serve.app import application
 
@@ -113,6 +121,35 @@ def test_bad_input_is_one_error(
 
 
 @pytest.mark.process
+def test_a_passage_is_looked_up_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index on a server may have millions, and listing their ids would take minutes."""
+    plain = index_texts({"Ps.22.1": "Dominus regit me", "sermo 1": "vinea mea"})
+    index = ae.Index(plain)
+    monkeypatch.setattr(plain, "ids", lambda *_: pytest.fail("all ids were asked for"))
+    assert index["Ps.22.1"].text == "Dominus regit me"
+    assert "sermo 1" in index
+    monkeypatch.undo()
+    assert index["Ps 22,1"].id == "Ps.22.1"
+    for name in ("", "\ud800", "nemo", "Ps 22,9"):
+        assert name not in index
+
+
+def test_a_passage_of_a_server_is_looked_up_as_one_here(elasticsearch_url_any: str) -> None:
+    texts = {"Ps.22.1": "Dominus regit me", "p/1 x": "vinea mea"}
+    analyser = Analyser()
+    with Server.connect(elasticsearch_url_any) as server:
+        passages = [Passage(name, text, order=n) for n, (name, text) in enumerate(texts.items())]
+        analysed = analyse_passages(passages, analyser)
+        build_es_index(server, "looked-up", analysed, IndexSettings(analyser.settings))
+        index = ae.Index(open_es_index(server, "looked-up"))
+        assert [index[name].text for name in ("Ps.22.1", "p/1 x", "Ps 22, 1")] == [
+            "Dominus regit me", "vinea mea", "Dominus regit me",
+        ]  # fmt: skip
+        for name in ("", "\ud800", "x\x00y", "../x", "nemo", "a" * 600):
+            with pytest.raises(ae.VerseError, match=r"reference|no book"):
+                index[name]
+
+
 def test_the_door_opens_at_once() -> None:
     code = "import sys, allusion_es; print(sorted({'numpy', 'msgspec', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

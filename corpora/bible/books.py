@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from allusion_es.core.characters import shorten
 from allusion_es.core.errors import VerseError
 
 _ONE_CHAPTER = frozenset({"Obad", "Phlm", "2John", "3John", "Jude"})
@@ -260,7 +261,7 @@ def _key(name: str) -> str:
 
 
 def _unknown(name: str, known: list[str]) -> VerseError:
-    shown = name if len(name) <= 40 else name[:39] + "…"
+    shown = shorten(name, 40)
     written = shown.casefold()
     # Readers try each id of a file as a reference, so this must be fast: only names with the same
     # first letter are compared.

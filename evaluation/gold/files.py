@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.files import read_text, write_lines
-from allusion_es.core.records import FilledText, checked, checked_id
+from allusion_es.core.records import FilledText, checked, checked_id, parse_json
 from allusion_es.corpora.bible.references import find_references
 from allusion_es.corpora.tables import read_rows
 from allusion_es.evaluation.gold.ids import read_references
@@ -302,12 +302,7 @@ def _read_json_lines(path: Path) -> Iterator[GoldLink]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}:{number}: not JSON ({error}); give one object a line") from (
-                error
-            )
+        record = parse_json(line, f"{path}:{number}")
         if not isinstance(record, dict):
             raise InputError(f"{path}:{number}: {line[:40]!r} is no object; give one a line")
         yield make_link(record, path, number)

@@ -31,12 +31,12 @@ class Boosting:
         seed: The same examples and seed give the same trees.
     """
 
-    trees: int = 250
-    leaves: int = 31
-    rate: float = 0.08
+    trees: int = 300
+    leaves: int = 12
+    rate: float = 0.05
     feature_share: float = 0.4
     row_share: float = 0.6
-    least: int = 40
+    least: int = 100
     penalty: float = 5.0
     bins: int = 63
     truncation: int = 20

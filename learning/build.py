@@ -1,9 +1,7 @@
-"""Makes all files learned from known citations that come with the program.
+"""Making all files learned from known citations that come with the program.
 
-    python -m allusion_es.learning.build LINKS.jsonl[.gz] --gold GOLD.jsonl ... --out FOLDER
-
-LINKS are many, and may be wrong now and then: vectors, translations and citing texts are learned
-from them. GOLD are few and better: the ranker is learned from them, and from some of the links.
+There are many links, some of them wrong: vectors, translations and citing texts are learned from
+them. There are few gold links: the ranker is learned from them, and from some of the others.
 Nothing that is learned from a link may be used where the ranker learns from it, or it would learn
 to trust memory. So the works are divided into folds. For each fold, vectors and citing texts are
 learned from the links of all other works, without those that share a title or six words in a row
@@ -11,32 +9,21 @@ with it; the features of the fold's links and gold links come from these. The ra
 from the features of all folds. Last, vectors, translations and citing texts are learned from all
 links.
 
-    --gold FILE       gold links to learn the ranker from; may be repeated
-    --judge FILE      gold links without works, such as those from the New Testament to the Old,
-                      that the ranker is only measured on; may be repeated
-    --out FOLDER      where the files are written: NAME.citations, NAME.translations, NAME.citing
-                      and NAME.ranker
-    --name NAME       their name (default: patrologia)
-    --index NAME      the index of the passages (default: vulgate)
-    --work FOLDER     what is made on the way is kept here; a run that was stopped goes on from it
-    --workers N       processes (default: 2)
-    --about KEY=TEXT  something to write into the files, such as the licence of the links
-
-It prints how well the ranker does on the gold links, each fold with a ranker learned from the
-others. The same links and gold give the same files, byte for byte.
+So no piece of the work waits for another but the rankers, and the pieces are shared among
+processes. A piece that is done is kept in a folder: a run that was stopped goes on from it. The
+same links and gold give the same files, byte for byte.
 """
 
-import argparse
 import json
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from shutil import copyfile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +36,10 @@ from allusion_es.language.citations.citing_texts import SUFFIX as CITING
 from allusion_es.language.citations.citing_texts import save_citing_texts
 from allusion_es.language.citations.translations import save_translations
 from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
-from allusion_es.learning.boosting import learn_trees
-from allusion_es.learning.examples import LinkExample, best_rank, link_examples, thinned
+from allusion_es.language.latin.analysis import STOP_WORDS
+from allusion_es.learning.blended_ranker import PENALTY, learn_ranker, ranks_of
+from allusion_es.learning.examples import link_examples
+from allusion_es.learning.kept_examples import KeptExample, read_examples, save_examples
 from allusion_es.learning.learn import ROWS, citing_texts, facts_of, prune
 from allusion_es.learning.links import (
     KnownLink,
@@ -59,19 +48,24 @@ from allusion_es.learning.links import (
     read_collection,
     read_links,
 )
-from allusion_es.learning.ranker import Example, feature_scales, learn_weights
+from allusion_es.learning.scan_model import (
+    Measurements,
+    ScanFold,
+    learn_scan_models,
+    scan_record,
+    write_scan_models,
+)
 from allusion_es.learning.train import CitationTraining, train
 from allusion_es.learning.translation_model import learn_translations
 from allusion_es.learning.validation import Figures, folds_by_work, title_key, without_leaks
 from allusion_es.local.build import build_local
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import VULGATE_NAME, Library
-from allusion_es.rerankers._shared.trees import Trees
-from allusion_es.rerankers.learned import RankerSet, blended, write_model
+from allusion_es.rerankers.learned import RankerSet, write_model
 from allusion_es.retrieval.analysed import reread
 from allusion_es.retrieval.citation_models import SUFFIX as CITATIONS
 from allusion_es.retrieval.citation_models import TRANSLATIONS
-from allusion_es.retrieval.defaults import CANDIDATES
+from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.pipeline import index_analyser
 
 FOLDS = 4
@@ -86,12 +80,6 @@ OF_A_WORK = 60
 _SHORTEST = 4
 """Words of such a link at least: of fewer nobody could tell what they allude to."""
 
-PENALTY = 0.003
-"""Of the squared weights of the linear ranker; not tuned."""
-
-_GOLD, _QUOTATION = 2.0, 0.4
-"""How much a gold link counts for the trees beside another, and a quotation beside an allusion."""
-
 
 @dataclass(frozen=True)
 class Sources:
@@ -101,6 +89,9 @@ class Sources:
         links: Files of links.
         gold: Files of gold links to learn from.
         judged: Files of gold links that are only measured on.
+        marked: Names, without ending, of those of `gold` in which an editor has marked the very
+            words that allude: on them the scan is measured.
+        plain: Texts that cannot allude, for the scan; without any, its models are not made.
         index: Name of the index of the passages.
         work: The folder of what is made on the way.
         about: Facts that are written into the files.
@@ -108,10 +99,12 @@ class Sources:
 
     links: tuple[Path, ...]
     gold: tuple[Path, ...]
-    judged: tuple[Path, ...]
-    index: str
-    work: Path
-    about: Mapping[str, str]
+    judged: tuple[Path, ...] = ()
+    marked: tuple[str, ...] = ()
+    plain: tuple[Path, ...] = ()
+    index: str = VULGATE_NAME
+    work: Path = Path("learned-files")
+    about: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -207,8 +200,27 @@ class Workshop:
         if kind == WORDS:
             tested = [(name, link) for name, link in tested if name]
         names = {id(link): name for name, link in tested}
-        found = link_examples([link for _, link in tested], index, CANDIDATES)
-        save_examples(path, ((names[id(one.link)], one) for one in found))
+        found = link_examples([link for _, link in tested], index, DEFAULTS.candidates)
+        save_examples(path, ((names[id(one.link)], self._shared(one.link), one) for one in found))
+
+    def _shared(self, link: KnownLink) -> int:
+        """Most lemmas, stop words aside, that a link shares with a passage that it cites."""
+        own = {lemma for _, lemma in link.own_words} - STOP_WORDS
+        passages = (self.collection.texts[place] for place in link.places)
+        return max(len(own & {lemma for _, lemma in passage}) for passage in passages)
+
+    def scan_fold(self, number: int) -> ScanFold:
+        """A fold's gold links with the index that knows nothing of it."""
+        name = f"fold-{number}"
+        index = self.index_with(CitationVectors(self.sources.work / f"{name}{CITATIONS}"), name)
+        marked, others = [], []
+        learned = {path.stem for path in self.sources.gold}
+        for file, link in self.folds[number].tested:
+            if file in self.sources.marked:
+                marked.append(link.link)
+            elif file in learned:
+                others.append(link.link)
+        return ScanFold(index, marked, others)
 
 
 CITATION, WORDS = "citations", "words"
@@ -238,71 +250,6 @@ def chosen_links(links: Sequence[KnownLink]) -> list[KnownLink]:
 def _hash(link: KnownLink) -> bytes:
     text = "\t".join((link.link.query.text, link.link.query.before, *link.link.relevant))
     return sha256(text.encode()).digest()
-
-
-# Features on disk: one file a fold.
-
-
-@dataclass(frozen=True)
-class KeptExample:
-    """A link's candidates, as they are kept.
-
-    Attributes:
-        file: Name of the gold file, "" for one of the links.
-        work: The work it is from.
-        text: Its words.
-        type: Its kind.
-        example: Features of all candidates, and which are relevant.
-    """
-
-    file: str
-    work: str
-    text: str
-    type: str
-    example: Example
-
-
-def examples_path(work: Path, number: int, kind: str) -> Path:
-    """The file of a fold's examples."""
-    return work / f"fold-{number}-{kind}.npz"
-
-
-def save_examples(path: Path, examples: Iterator[tuple[str, LinkExample]]) -> None:
-    """Write examples, whole or not at all; of the links, only the candidates learned from."""
-    facts: list[list[str]] = []
-    values: list[NDArray[np.float32]] = []
-    relevant: list[NDArray[np.bool_]] = []
-    names: tuple[str, ...] = ()
-    for file, one in examples:
-        names = one.names
-        link = one.link.link
-        facts.append([file, link.work, link.query.text, link.type])
-        kept = one.example if file else thinned(one.example, link.query.text)
-        values.append(kept.values)
-        relevant.append(kept.relevant)
-    part = path.with_suffix(".part.npz")
-    np.savez(
-        part,
-        names=np.array(names),
-        facts=np.array(json.dumps(facts)),
-        sizes=np.array([len(one) for one in relevant]),
-        values=np.concatenate(values),
-        relevant=np.concatenate(relevant),
-    )
-    part.replace(path)
-
-
-def read_examples(path: Path) -> tuple[tuple[str, ...], list[KeptExample]]:
-    """The names of features, and the examples of a file."""
-    with np.load(path) as opened:
-        arrays = {name: opened[name] for name in opened.files}
-    facts = json.loads(str(arrays["facts"]))
-    ends = np.cumsum(arrays["sizes"]).tolist()
-    examples = []
-    for (file, work, text, kind), start, end in zip(facts, [0, *ends], ends, strict=False):
-        example = Example(arrays["values"][start:end], arrays["relevant"][start:end])
-        examples.append(KeptExample(file, work, text, kind, example))
-    return tuple(str(name) for name in arrays["names"].tolist()), examples
 
 
 # The pieces of work, done in several processes.
@@ -337,46 +284,16 @@ def start_work(sources: Sources) -> Callable[[str], float]:
     return work
 
 
-# The ranker, from the examples of all folds.
-
-Examples = Sequence[KeptExample]
-
-
-def learn_ranker(names: tuple[str, ...], examples: Examples, *, trees: bool) -> RankerSet:
-    """The linear ranker, and trees, that are learned from examples.
-
-    Args:
-        names: Names of the features.
-        examples: What to learn from; those without a relevant candidate teach nothing.
-        trees: Learn trees too.
-    """
-    used = [one for one in examples if one.example.relevant.any()]
-    short = [thinned(one.example, one.text) if one.file else one.example for one in used]
-    scales = feature_scales(short)
-    linear = learn_weights(short, scales, PENALTY)
-    if not trees:
-        return RankerSet(names, scales, linear)
-    weights = [
-        (_GOLD if one.file else 1.0) * (_QUOTATION if one.type == "quotation" else 1.0)
-        for one in used
-    ]
-    return RankerSet(names, scales, linear, tuple(learn_trees(short, weights, names)))
+def examples_path(work: Path, number: int, kind: str) -> Path:
+    """The file of a fold's examples."""
+    return work / f"fold-{number}-{kind}.npz"
 
 
-def ranks_of(ranker: RankerSet, examples: Examples) -> NDArray[np.float64]:
-    """The best rank of a relevant candidate of each example, infinite where there is none."""
-    weights = ranker.linear / ranker.scales
-    trees = Trees(ranker.trees, ranker.features) if ranker.trees else None
-    found = []
-    for one in examples:
-        values = one.example.values.astype(np.float64)
-        scores = blended(values @ weights, trees.sums(values) if trees else None)
-        found.append(best_rank(scores, one.example.relevant))
-    return np.array(found, dtype=np.float64)
+# The models, from what is kept of all folds.
 
 
 @dataclass(frozen=True)
-class RankingPiece:
+class RankerPiece:
     """A ranker to be learned.
 
     Attributes:
@@ -388,68 +305,142 @@ class RankingPiece:
     fold: int | None
 
 
-def start_ranking(
-    work: Path, gold: Sequence[str]
-) -> Callable[[RankingPiece], tuple[RankerSet, dict[str, NDArray[np.float64]], int]]:
-    """Start a process that learns rankers.
+SCAN = "scan"
 
-    The function that it gives returns the ranker, the ranks for each gold file in the fold, and
-    how many examples it was learned from.
+
+@dataclass(frozen=True)
+class FoundRanker:
+    """A ranker that was learned.
+
+    Attributes:
+        ranker: The ranker.
+        learned_from: How many examples it was learned from.
+        ranks: Of each gold file, the best ranks of relevant passages in the fold left out.
     """
 
-    def learn(
-        piece: RankingPiece,
-    ) -> tuple[RankerSet, dict[str, NDArray[np.float64]], int]:
-        folds = [read_examples(examples_path(work, n, piece.kind)) for n in range(FOLDS)]
+    ranker: RankerSet
+    learned_from: int
+    ranks: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class FoundScan:
+    """The models of a scan.
+
+    Attributes:
+        measured: What was measured of each, by name.
+    """
+
+    measured: dict[str, Measurements]
+
+
+def start_models(sources: Sources) -> "Callable[[RankerPiece | str], FoundRanker | FoundScan]":
+    """Start a process that learns rankers and the models of a scan; gives the function for it."""
+    gold = {"", *(path.stem for path in sources.gold)}
+
+    def learn(piece: RankerPiece | str) -> FoundRanker | FoundScan:
+        if not isinstance(piece, RankerPiece):
+            return _learn_scan(Workshop(sources))
+        folds = [read_examples(examples_path(sources.work, n, piece.kind)) for n in range(FOLDS)]
         learned = [one for n, (_, fold) in enumerate(folds) if n != piece.fold for one in fold]
-        used = [one for one in learned if one.file in ("", *gold)]
+        used = [one for one in learned if one.file in gold]
         ranker = learn_ranker(folds[0][0], used, trees=piece.kind == CITATION)
-        tested = folds[piece.fold][1] if piece.fold is not None else []
         by_file: dict[str, list[KeptExample]] = {}
-        for one in tested:
+        for one in folds[piece.fold][1] if piece.fold is not None else []:
             if one.file:
                 by_file.setdefault(one.file, []).append(one)
-        return ranker, {file: ranks_of(ranker, some) for file, some in by_file.items()}, len(used)
+        ranks = {file: ranks_of(ranker, some) for file, some in by_file.items()}
+        return FoundRanker(ranker, len(used), ranks)
 
     return learn
 
 
-def tell(ranks: Mapping[tuple[str, str], NDArray[np.float64]]) -> None:
-    """Print the figures of each kind of index and gold file."""
-    print("cross-validated: MRR, P@10, P@20 in hundredths")
-    for (kind, file), some in ranks.items():
-        one = Figures.of(some)
-        shown = "/".join(f"{100 * value:.1f}" for value in (one.mrr, one.p10, one.p20))
-        print(f"  {kind:10} {file:24} {one.queries:5} {shown}", flush=True)
+def _learn_scan(workshop: Workshop) -> FoundScan:
+    """Learn the models of a scan and keep them in the folder of what is made on the way."""
+    folds = [workshop.scan_fold(number) for number in range(FOLDS)]
+    models, measured = {}, {}
+    for name, model, found in learn_scan_models(folds, workshop.sources.plain):
+        models[name], measured[name] = model, found
+    vectors = CitationVectors(workshop.sources.work / f"{ALL}{CITATIONS}")
+    record = scan_record(models, workshop.index, vectors.name)
+    write_scan_models(workshop.sources.work / SCAN_FILE, record)
+    return FoundScan(measured)
 
 
-def build(sources: Sources, out: Path, name: str, workers: int) -> None:
-    """Make all files; see the top of this module."""
+SCAN_FILE = "scan.json"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was made.
+
+    Attributes:
+        files: The files.
+        figures: By kind of index and gold file, what the ranker finds, cross-validated.
+        scan: By name of a scan's model, what was measured of it; empty if none was made.
+    """
+
+    files: list[Path]
+    figures: dict[tuple[str, str], Figures]
+    scan: dict[str, Measurements]
+
+
+def build(
+    sources: Sources, out: Path, name: str, workers: int, tell: Callable[[str], None]
+) -> Built:
+    """Make all files.
+
+    Args:
+        sources: What is learned from.
+        out: The folder where `NAME.citations`, `NAME.translations`, `NAME.citing`, `NAME.ranker`
+            and `scan.json` are written.
+        name: Their name.
+        workers: Processes.
+        tell: Told what is done, and how long it took.
+
+    Raises:
+        UsageError: The folder of what is made on the way has things made from other sources.
+        InputError: A file cannot be read.
+    """
     started = time.monotonic()
     sources.work.mkdir(parents=True, exist_ok=True)
     _check_work(sources)
     start = partial(start_work, sources)
-    for name_of, seconds in in_processes(start, pieces(), workers, "use fewer --workers"):
-        print(f"{time.monotonic() - started:5.0f} s: {name_of} took {seconds:.0f} s", flush=True)
-    gold = [path.stem for path in sources.gold]
-    ranking = [RankingPiece(kind, fold) for kind in KINDS for fold in (None, *range(FOLDS))]
-    learn = partial(start_ranking, sources.work, gold)
-    sets: dict[str, RankerSet] = {}
-    counts: dict[str, int] = {}
+    for piece, seconds in in_processes(start, pieces(), workers, _ADVICE):
+        tell(f"{time.monotonic() - started:5.0f} s: {piece} took {seconds:.0f} s")
+    models: list[RankerPiece | str] = [SCAN] if sources.plain else []
+    models += [RankerPiece(kind, fold) for kind in KINDS for fold in (None, *range(FOLDS))]
+    rankers: dict[str, FoundRanker] = {}
     ranks: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
-    for piece, (ranker, found, used) in in_processes(
-        learn, ranking, workers, "use fewer --workers", ordered=True
+    scan: dict[str, Measurements] = {}
+    for model, found in in_processes(
+        partial(start_models, sources), models, workers, _ADVICE, ordered=True
     ):
-        print(f"{time.monotonic() - started:5.0f} s: {piece}", flush=True)
-        if piece.fold is None:
-            sets[piece.kind], counts[piece.kind] = ranker, used
-        for file, some in found.items():
-            ranks.setdefault((piece.kind, file), []).append(some)
-    tell({key: np.concatenate(parts) for key, parts in sorted(ranks.items())})
+        tell(f"{time.monotonic() - started:5.0f} s: {model}")
+        if isinstance(found, FoundScan):
+            scan = found.measured
+        elif isinstance(model, RankerPiece):
+            if model.fold is None:
+                rankers[model.kind] = found
+            for file, some in found.ranks.items():
+                ranks.setdefault((model.kind, file), []).append(some)
+    figures = {key: Figures.of(np.concatenate(parts)) for key, parts in sorted(ranks.items())}
+    files = _write(sources, out, name, rankers)
+    tell(f"{time.monotonic() - started:5.0f} s in all")
+    return Built(files, figures, scan)
+
+
+_ADVICE = "use fewer --workers"
+
+
+def _write(
+    sources: Sources, out: Path, name: str, rankers: Mapping[str, FoundRanker]
+) -> list[Path]:
     vectors = CitationVectors(sources.work / f"{ALL}{CITATIONS}")
+    learned_from = (f"{kind} {found.learned_from}" for kind, found in rankers.items())
     about = {
-        "queries": ", ".join(f"{kind} {count}" for kind, count in counts.items()),
-        "candidates": str(CANDIDATES),
+        "queries": ", ".join(learned_from),
+        "candidates": str(DEFAULTS.candidates),
         "penalty": f"{PENALTY:g}",
         "citation_vectors": vectors.name,
         "program": version("allusion-es"),
@@ -457,12 +448,13 @@ def build(sources: Sources, out: Path, name: str, workers: int) -> None:
     }
     out.mkdir(parents=True, exist_ok=True)
     for suffix in (CITATIONS, TRANSLATIONS, CITING):
-        data = vectors.path.with_suffix(suffix).read_bytes()
-        (out / f"{name}{suffix}").write_bytes(data)
-    write_model(out / f"{name}.ranker", about, sets)
-    print(f"{time.monotonic() - started:5.0f} s in all")
-    for path in sorted(out.glob(f"{name}.*")):
-        print(f"{path}: {path.stat().st_size} bytes, {sha256(path.read_bytes()).hexdigest()}")
+        copyfile(vectors.path.with_suffix(suffix), out / f"{name}{suffix}")
+    write_model(
+        out / f"{name}.ranker", about, {kind: found.ranker for kind, found in rankers.items()}
+    )
+    if sources.plain:
+        copyfile(sources.work / SCAN_FILE, out / SCAN_FILE)
+    return sorted([*out.glob(f"{name}.*"), *out.glob(SCAN_FILE)])
 
 
 def _check_work(sources: Sources) -> None:
@@ -479,31 +471,3 @@ def _check_work(sources: Sources) -> None:
             "delete it or give another --work"
         )
     write_lines(kept, [digest.hexdigest()])
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m allusion_es.learning.build", usage=__doc__)
-    parser.add_argument("links", type=Path, nargs="+")
-    parser.add_argument("--gold", type=Path, action="append", required=True)
-    parser.add_argument("--judge", type=Path, action="append", default=[])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path)
-    parser.add_argument("--name", default="patrologia")
-    parser.add_argument("--index", default=VULGATE_NAME)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--about", action="append", default=[])
-    options = parser.parse_args(arguments)
-    sources = Sources(
-        tuple(options.links),
-        tuple(options.gold),
-        tuple(options.judge),
-        options.index,
-        options.work or options.out / "work",
-        dict(text.split("=", 1) for text in options.about),
-    )
-    build(sources, options.out, options.name, options.workers)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -224,18 +224,22 @@ def facts_of(
 
 
 def sources(names: Sequence[str]) -> list[str]:
-    """The different sources; where there are many, the common beginning of their names.
+    """The different sources; where there are many, those of a collection in one line.
+
+    A collection is what stands before the first colon.
 
     Example:
         >>> sources(["TEI of Bernard", "", "TEI of Bernard"])
         ['TEI of Bernard']
-        >>> sources([f"PL {number}" for number in range(221)])
-        ['PL … (221 sources)']
+        >>> sources([f"PL@e83: {number}.xml" for number in range(221)] + ["CSEL@281: 1.xml"])
+        ['CSEL@281: 1.xml', 'PL@e83: … (221 sources)']
     """
     distinct = sorted(set(names) - {""})
     if len(distinct) <= _SOURCES:
         return distinct
-    common = distinct[0]
-    while not distinct[-1].startswith(common):  # they are sorted: first and last differ most
-        common = common[:-1]
-    return [f"{common}… ({len(distinct)} sources)"]
+    files = Counter(name.partition(":")[0] for name in distinct)
+    alone = {name.partition(":")[0]: name for name in distinct}
+    return [
+        alone[name] if count == 1 else f"{name}: … ({count} sources)"
+        for name, count in files.items()
+    ]

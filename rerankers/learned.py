@@ -27,7 +27,7 @@ from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import AnalysedQuery
 
 _SHIPPED = "patristic.ranker"
-"""The ranker that comes with the program, made by `python -m allusion_es.learning.build`."""
+"""The ranker that comes with the program, made by `allusion-es learned-files`."""
 
 LINEAR = "linear"
 """The name by which the linear part of the ranker that comes along is used without its trees."""
@@ -55,7 +55,7 @@ class Learned:
 
     Args:
         model: "" for the ranker that comes with the program, `linear` for its linear part alone,
-            or the path of a ranker that `python -m allusion_es.learning.build` made.
+            or the path of a ranker that `allusion-es learned-files` made.
 
     Example:
         >>> from allusion_es.rerankers.trial import trial
@@ -120,7 +120,7 @@ class Learned:
     def notes(self, collection: Collection) -> Sequence[str]:
         """A note on the links behind the weights, and that scores are relative."""
         kind = "with" if collection.citations is not None else "without"
-        about = self._model.about.get("learned_from", "unknown links")
+        about = self._model.about.get("text", "unknown links")
         return (
             f"learned: weights from {about}, {kind} citation vectors; scores compare the "
             "candidates of one query",
@@ -329,7 +329,7 @@ class LearnedModel:
             other = sorted(set(one.features) ^ set(names))
             raise InputError(
                 f"the ranker has other features than this program ({kind}: {', '.join(other)}); "
-                "make it again with python -m allusion_es.learning.build"
+                "make it again with allusion-es learned-files"
             )
         return one
 

@@ -1,6 +1,6 @@
 """Evidence from citing texts: how like a query is to texts that are known to cite a passage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -16,13 +16,9 @@ AROUND = 0.2
 _KEPT = 64
 """Queries whose evidence is kept: a batch of them is searched before the first is reranked."""
 
-Evidences = Mapping[str, Evidence]
-"""Evidence by name. `own` compares the query's lemmas with those of the citing texts, `whole` with
-those and the ones around them, `context` the query's and those around it with these."""
-
 
 class CitingEvidence:
-    """Gives the evidence for a query, as arrays over the passages `texts.ids`.
+    """Gives the evidence for a query.
 
     Args:
         texts: Texts that are known to cite passages.
@@ -33,18 +29,31 @@ class CitingEvidence:
 
     def __init__(self, texts: CitingTexts) -> None:
         self.texts = texts
-        self._latest: IdentityCache[Evidences] = IdentityCache(_KEPT)
+        self._latest: IdentityCache[Evidence] = IdentityCache(_KEPT)
 
-    def of(self, query: AnalysedQuery) -> Evidences:
-        """The evidence for a query, computed once."""
-        return self._latest.get(lambda: self._computed(query), query)
+    def of(self, query: AnalysedQuery, ids: Sequence[str]) -> dict[str, Evidence]:
+        """The evidence for a query and some passages, by name.
+
+        `own` compares the query's lemmas with those of the citing texts, `whole` with those and
+        the ones around them, `context` the query's and those around it with these.
+
+        Args:
+            query: The query.
+            ids: The passages.
+        """
+        places, own = self.texts.places(ids), _own(query)
+        return {
+            "own": self.texts.evidence(own, around=False, places=places),
+            "whole": self.texts.evidence(own, around=True, places=places),
+            "context": self._of_all(query).take(places),
+        }
 
     def named(self, query: AnalysedQuery, most: int) -> dict[str, float]:
         """The passages with the most evidence, at most `most`, each with its score above 0.
 
         The score is that of the best three texts, the words around all of them included.
         """
-        scores = self.of(query)["context"].best_three
+        scores = self._of_all(query).best_three
         found = np.flatnonzero(scores > 0)
         # `ids` are sorted, so that of equal scores the first id stays first.
         best = found[np.argsort(-scores[found], kind="stable")][:most]
@@ -55,19 +64,23 @@ class CitingEvidence:
 
         With each lemma stands its part in BM25; nothing where no text cites the passage.
         """
-        own = dict.fromkeys(query.words("lemma"), 1.0)
+        own = _own(query)
         return [self.texts.shared(own, identifier) for identifier in ids]
 
-    def _computed(self, query: AnalysedQuery) -> Evidences:
-        own = dict.fromkeys(query.words("lemma"), 1.0)
-        context = dict(own)
-        for lemma in query.window.lemmas if query.window is not None else ():
-            context.setdefault(lemma, AROUND)
-        return {
-            "own": self.texts.evidence(own, around=False),
-            "whole": self.texts.evidence(own, around=True),
-            "context": self.texts.evidence(context, around=True),
-        }
+    def _of_all(self, query: AnalysedQuery) -> Evidence:
+        """The evidence `context` for all passages that are cited, computed once."""
+
+        def compute() -> Evidence:
+            context = _own(query)
+            for lemma in query.window.lemmas if query.window is not None else ():
+                context.setdefault(lemma, AROUND)
+            return self.texts.evidence(context, around=True)
+
+        return self._latest.get(compute, query)
+
+
+def _own(query: AnalysedQuery) -> dict[str, float]:
+    return dict.fromkeys(query.words("lemma"), 1.0)
 
 
 @lru_cache(maxsize=8)

@@ -85,9 +85,7 @@ def by_definition(texts: list[CitingText], query: dict[str, float], around: bool
 @given(
     st.dictionaries(st.sampled_from(WORDS), st.sampled_from([1.0, 0.2]), max_size=5), st.booleans()
 )
-def test_evidence_is_as_defined(
-    known: CitingTexts, query: dict[str, float], around: bool
-) -> None:
+def test_evidence_is_as_defined(known: CitingTexts, query: dict[str, float], around: bool) -> None:
     found = known.evidence(query, around=around)
     scores = by_definition(TEXTS, query, around)
     for place, name in enumerate(known.ids):
@@ -210,9 +208,7 @@ def test_an_index_without_citing_texts_says_so(model: CitationVectors) -> None:
 
 
 @given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=6), st.integers(0, 5))
-def test_best_three_lie_between_a_third_and_the_best(
-    texts: list[CitingText], seed: int
-) -> None:
+def test_best_three_lie_between_a_third_and_the_best(texts: list[CitingText], seed: int) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:

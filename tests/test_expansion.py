@@ -32,7 +32,7 @@ CITING = [
     CitingText(("p.1", "p.2"), ("sagena",), ()),
     *[CitingText(("elsewhere",), ("pharetra",), ())] * 9,
 ]
-"""Of `p.1` three texts, which have `sagena` three times and `mare` once; one of them has p.2 too."""
+"""Of `p.1` three texts, which have `sagena` three times, `mare` once; one of them has p.2 too."""
 
 
 @pytest.fixture

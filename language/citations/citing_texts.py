@@ -118,6 +118,9 @@ class Evidence:
     def take(self, places: Integers) -> "Evidence":
         """That of some passages; 0 where a place is below 0, as of passages never cited."""
         known = places >= 0
+        if not known.any():
+            nothing = np.zeros(len(places), dtype=np.float32)
+            return Evidence(nothing, nothing)
         return Evidence(
             *(np.where(known, one[places], np.float32(0)) for one in (self.best, self.best_three))
         )
@@ -210,8 +213,10 @@ class CitingTexts:
         """Positions of passages in `ids`, -1 for those never cited, shape (len(ids),)."""
         return np.array([self._places.get(name, -1) for name in ids], dtype=np.int64)
 
-    def evidence(self, weights: Mapping[str, float], *, around: bool) -> Evidence:
-        """How like a query is to the texts that cite each passage, for the passages `ids`.
+    def evidence(
+        self, weights: Mapping[str, float], *, around: bool, places: Integers | None = None
+    ) -> Evidence:
+        """How like a query is to the texts that cite each passage.
 
         A text's score is `sum over the query's lemmas w that it has of weight_w idf_w (k1 + 1) /
         (1 + k1 (1 - b + b length / mean length))`: BM25 with Lucene's idf, lengths in distinct
@@ -220,9 +225,22 @@ class CitingTexts:
         Args:
             weights: The query's lemmas, and how much each counts.
             around: Compare it with the words around the texts too.
+            places: Positions in `ids` of the passages that are asked for, below 0 for passages
+                never cited; None for all passages, in the order of `ids`.
         """
-        lists = self._whole if around else self._own
-        return self._by_passage(lists.scores(weights))
+        scores = (self._whole if around else self._own).scores(weights)
+        texts, starts = self._by_cited
+        if places is None:
+            return _best_of_groups(scores[texts], starts)
+        chosen, order = np.unique(places[places >= 0], return_inverse=True)
+        firsts = starts[chosen]
+        lengths = np.append(starts, len(texts))[chosen + 1] - firsts
+        ends = np.cumsum(lengths)
+        entries = np.arange(lengths.sum()) + np.repeat(firsts - (ends - lengths), lengths)
+        found = _best_of_groups(scores[texts[entries]], ends - lengths)
+        numbers = np.full(len(places), -1)
+        numbers[places >= 0] = order
+        return found.take(numbers)
 
     def shared(self, weights: Mapping[str, float], identifier: str) -> dict[str, float]:
         """The lemmas of a query that the most similar text has that cites a passage.
@@ -383,28 +401,27 @@ class CitingTexts:
         order = np.argsort(self._cited, kind="stable")
         return texts[order], np.searchsorted(self._cited[order], np.arange(len(self.ids)))
 
-    def _by_passage(self, scores: Singles) -> Evidence:
-        """The best and the best three texts of each passage, from the scores of all texts."""
-        texts, starts = self._by_cited
-        if not len(starts):
-            return Evidence(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
-        mine = scores[texts]
-        best = np.maximum.reduceat(mine, starts)
-        total = best.copy()
-        owners, numbers = self._owners, np.flatnonzero(mine)
-        for _ in range(1, _BEST):
-            # Each passage's best text so far is taken away, of equal ones the first.
-            is_best = mine[numbers] == np.maximum.reduceat(mine, starts)[owners[numbers]]
-            firsts = numbers[is_best]
-            mine[firsts[np.unique(owners[firsts], return_index=True)[1]]] = 0
-            total += np.maximum.reduceat(mine, starts)
-        return Evidence(best, (total / _BEST).astype(np.float32))
 
-    @cached_property
-    def _owners(self) -> NDArray[np.int64]:
-        """The place of the passage of each entry of `_by_cited`."""
-        texts, starts = self._by_cited
-        return np.repeat(np.arange(len(self.ids)), np.diff([*starts.tolist(), len(texts)]))
+def _best_of_groups(scores: Singles, starts: Integers) -> Evidence:
+    """The best and the best three of each group of scores.
+
+    Args:
+        scores: All scores, at least 0; changed.
+        starts: Where each group begins, ascending; none is empty.
+    """
+    if not len(starts):
+        return Evidence(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
+    owners = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(scores))))
+    best = np.maximum.reduceat(scores, starts)
+    total, latest, numbers = best.copy(), best, np.flatnonzero(scores)
+    for _ in range(1, _BEST):
+        # Each group's best so far is taken away, of equal ones the first.
+        is_best = scores[numbers] == latest[owners[numbers]]
+        firsts = numbers[is_best]
+        scores[firsts[np.unique(owners[firsts], return_index=True)[1]]] = 0
+        latest = np.maximum.reduceat(scores, starts)
+        total += latest
+    return Evidence(best, (total / _BEST).astype(np.float32))
 
 
 class _TextLists:

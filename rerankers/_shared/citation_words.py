@@ -37,7 +37,9 @@ class ComparedWords:
         asked_weights: w(lemma) of each, shape (len(asked),).
         asked_vectors: Their unit vectors, shape (len(asked), dimension).
         order: The query's words in order, as positions in `asked`.
+        asked_lemmas: The lemma of each of `asked`, as a number, shape (len(asked),).
         words: The candidates' distinct words.
+        lemmas: The lemma of each, as a number, shape (len(words),).
         weights: w(lemma) of each, shape (len(words),).
         vectors: `w(lemma) v(word)` of each, shape (len(words), dimension).
         codes: All words of all candidates in order, as positions in `words`.
@@ -48,7 +50,9 @@ class ComparedWords:
     asked_weights: Singles
     asked_vectors: Singles
     order: Integers
+    asked_lemmas: Integers
     words: Sequence[Word]
+    lemmas: Integers
     weights: Singles
     vectors: Singles
     codes: Integers
@@ -71,10 +75,7 @@ class ComparedWords:
         """The cosine of each word of the query and each word, at least 0; 1 for equal lemmas."""
         found = np.maximum(self.asked_vectors @ unit(self.vectors).T, np.float32(0))
         # Words of one lemma are the same word, whatever their forms.
-        numbers = {lemma: number for number, (_, lemma) in enumerate(self.asked)}
-        lemmas = np.array([numbers.get(lemma, -1) for _, lemma in self.words], dtype=np.int64)
-        asked = np.array([numbers[lemma] for _, lemma in self.asked], dtype=np.int64)
-        found[asked[:, None] == lemmas] = 1
+        found[self.asked_lemmas[:, None] == self.lemmas] = 1
         return np.asarray(np.minimum(found, 1), dtype=np.float32)
 
     def best_of_query(self) -> Singles:
@@ -173,14 +174,25 @@ def compare_words(
     texts, others = tokens.texts, lemmas.texts
     size = max(len(others.words), 1)
     pairs, codes = np.unique(texts.codes * size + others.codes, return_inverse=True)
-    words = [(texts.words[pair // size], others.words[pair % size]) for pair in pairs.tolist()]
+    lemma_codes = pairs % size
+    words = [
+        (texts.words[token], others.words[lemma])
+        for token, lemma in zip((pairs // size).tolist(), lemma_codes.tolist(), strict=True)
+    ]
+    # A lemma that no candidate has gets a number that no other has.
+    asked_lemmas = np.arange(size, size + len(asked))
+    found, places = others.find([lemma for _, lemma in asked])
+    asked_lemmas[found] = places
+    lemma_weights = vectors.word_weights([("", lemma) for lemma in others.words])
     return ComparedWords(
         asked,
         vectors.word_weights(asked),
         unit(vectors.known_word_vectors(asked)),
         np.array([numbers[word] for word in own], dtype=np.int64),
+        asked_lemmas,
         words,
-        vectors.word_weights(words),
+        lemma_codes,
+        lemma_weights[lemma_codes],
         vectors.known_word_vectors(words),
         codes,
         texts.offsets,

@@ -188,10 +188,8 @@ def _of_citing_texts(query: AnalysedQuery, candidates: Candidates, collection: C
     known = citing_evidence(collection.citations) if collection.citations is not None else None
     if known is None:
         return {}
-    places = known.texts.places(candidates.ranking.ids)
     found: Named = {}
-    for name, all_evidence in known.of(query).items():
-        evidence = all_evidence.take(places)
+    for name, evidence in known.of(query, candidates.ranking.ids).items():
         found[f"citing-{name}"] = evidence.best.astype(np.float64)
         found[f"citing-{name}-three"] = evidence.best_three.astype(np.float64)
     return found

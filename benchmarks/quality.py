@@ -119,8 +119,8 @@ def start(
             kept = set(read_names(like, kind))
             columns = [n for n, name in enumerate(folds.names) if name in kept]
         else:
-            drop = GROUPS.get(without, lambda _: False)
-            columns = [n for n, name in enumerate(folds.names) if not drop(name)]
+            drop = GROUPS[without] if without else None
+            columns = [n for n, name in enumerate(folds.names) if not (drop and drop(name))]
         ranker = folds.learn(fold, columns, trees=without != LIKE)
         tested = [with_columns(one, columns) for one in folds.tested(fold)]
         found = {without or WHOLE: ranks_of(ranker, tested)}

@@ -73,7 +73,9 @@ class ComparedWords:
     @cached_property
     def cosines(self) -> Singles:
         """The cosine of each word of the query and each word, at least 0; 1 for equal lemmas."""
-        found = np.maximum(self.asked_vectors @ unit(self.vectors).T, np.float32(0))
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors))
+        lengths[lengths == 0] = 1
+        found = np.maximum(self.asked_vectors @ self.vectors.T / lengths, np.float32(0))
         # Words of one lemma are the same word, whatever their forms.
         found[self.asked_lemmas[:, None] == self.lemmas] = 1
         return np.asarray(np.minimum(found, 1), dtype=np.float32)
@@ -88,10 +90,11 @@ class ComparedWords:
         if not len(self.codes):
             return np.zeros((len(self.asked), texts), dtype=np.float32)
         # One column more, since `reduceat` gives an empty text the column that it begins with.
-        spread = np.append(self.cosines[:, self.codes], np.zeros((len(self.asked), 1)), axis=1)
+        spread = np.zeros((len(self.asked), len(self.codes) + 1), dtype=np.float32)
+        np.take(self.cosines, self.codes, axis=1, out=spread[:, :-1])
         best = np.maximum.reduceat(spread, self.offsets[:-1], axis=1)
         best[:, np.diff(self.offsets) == 0] = 0
-        return best.astype(np.float32)
+        return best
 
     def features(self) -> dict[str, Floats]:
         """Features of the candidates by name, shape (n,) each.
@@ -108,15 +111,15 @@ class ComparedWords:
         backwards = self.cosines.max(axis=0, initial=0.0)
         mine = self.weights[self.codes]
         total = np.maximum(self._sums(mine), 1e-9)
-        cubes = best**3
+        squares, cubes = self.cosines * self.cosines, best * best * best
         largest = -np.sort(-(self.asked_weights[:, None] * cubes), axis=0)
         features: dict[str, NDArray[Any]] = {
             "maxsim": weights @ best,
             "maxsim-cubed": weights @ cubes,
             "maxsim-passage": self._sums(mine * backwards[self.codes]) / total,
             "maxsim-passage-cubed": self._sums(mine * backwards[self.codes] ** 3) / total,
-            "aligned": self._aligned(2, 1.0),
-            "aligned-close": self._aligned(4, 0.6),
+            "aligned": self._aligned(squares, 1.0),
+            "aligned-close": self._aligned(squares * squares, 0.6),
         }
         for cosine in ALIKE:
             features[f"alike-{cosine:g}"] = weights @ (best > cosine)
@@ -149,11 +152,10 @@ class ComparedWords:
         sums = np.bincount(self._owners, weights=values, minlength=len(self.offsets) - 1)
         return sums.astype(np.float64, copy=False)
 
-    def _aligned(self, power: int, gap: float) -> Floats:
-        similarity = (self.cosines**power).astype(np.float64)
+    def _aligned(self, similarity: Singles, gap: float) -> Floats:
         lighter = np.minimum(self.asked_weights[:, None], self.weights)
         gains = np.full((len(self.asked), len(self.words) + 1), -gap)
-        gains[:, :-1] = similarity * (lighter + gap) - gap
+        gains[:, :-1] = similarity * (lighter + np.float32(gap)) - np.float32(gap)
         return alignment_scores(self.order, gains, CodedTexts((), self.codes, self.offsets), gap)
 
 

@@ -33,7 +33,7 @@ from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.evaluation.gold.openbible import openbible_links
 from allusion_es.evaluation.manifest import Manifest, read_manifest, write_manifest
 from allusion_es.evaluation.runs import found_in, load_run, save_run
-from allusion_es.language.citations.citing_words import CitingWords, save_citing_words
+from allusion_es.language.citations.citing_texts import CitingText, CitingTexts, save_citing_texts
 from allusion_es.language.citations.translations import Translations, save_translations
 from allusion_es.language.citations.vectors import (
     CitationTable,
@@ -96,10 +96,7 @@ def _save_citations(path: Path) -> str:
 def _citations(folder: Path) -> CitationVectors:
     path = folder / "little.citations"
     name = _save_citations(path)
-    entries = {"Ps.22.1": {"dominus": 2, "pasco": 1}, "Ps.33.9": {"gusto": 3}}
-    save_citing_words(
-        path.with_suffix(".expansion"), entries, _ANALYSER.settings, {"vectors": name}
-    )
+    save_citing_texts(path.with_suffix(".citing"), _CITING, _ANALYSER.settings, {"vectors": name})
     save_translations(path.with_suffix(".translations"), _TRANSLATED, _ANALYSER.settings, {})
     return CitationVectors(path)
 
@@ -180,10 +177,14 @@ def _read_translations(path: Path) -> None:
 
 
 def _read_citing(path: Path) -> None:
-    words = CitingWords(path)
-    for name, row in words.table().items():
-        printable(name, *row)
-        finite(list(row.values()))
+    texts = CitingTexts(path)
+    for text in texts.texts():
+        printable(*text.passages, *text.own, *text.around)
+    found = texts.evidence(dict.fromkeys(_WORDS, 1.0), around=True)
+    finite(found.best, found.best_three)
+    words = texts.words_by_passage()
+    printable(*words.ids, *words.words)
+    finite(words.counts, words.texts)
 
 
 def _read_vectors(path: Path) -> None:
@@ -413,7 +414,11 @@ def _save_run(path: Path) -> None:
 
 
 _SETTINGS = AnalysisSettings()
-_CITING = {"Ps.1.1": {"deus": 2}, "Ps.1.2": {"gusto": 1, "deus": 1}}
+_CITING = [
+    CitingText(("Ps.1.1", "Ps.1.2"), ("deus",), ("gusto",)),
+    CitingText(("Ps.22.1",), ("dominus", "pasco"), ()),
+    CitingText(("Ps.33.9",), ("gusto",), ("deus",)),
+]
 
 SAVED: dict[str, Callable[[], Reader]] = {
     "index": _index,
@@ -422,9 +427,9 @@ SAVED: dict[str, Callable[[], Reader]] = {
         _arrays, "translations", "x.translations",
         lambda p: save_translations(p, _TRANSLATED, _SETTINGS, {}), _read_translations,
     ),
-    "expansion": partial(
-        _arrays, "expansion", "x.expansion",
-        lambda p: save_citing_words(p, _CITING, _SETTINGS, {}), _read_citing,
+    "citing": partial(
+        _arrays, "citing", "x.citing",
+        lambda p: save_citing_texts(p, _CITING, _SETTINGS, {}), _read_citing,
     ),
     "run-cache": partial(_arrays, "run-cache", "0.run", _save_run, _read_run),
     "dictionary": partial(

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import lxml.etree  # noqa: F401 - or the first page would open its files
+import numpy as np
 from fuzz_mutate import mutate_bytes, mutate_json_lines
 from fuzz_reader import Reader, finite, printable
 
@@ -110,7 +111,9 @@ _VULGATE = (
     "book,chapter,verse,latin\nPs,22,1,<Psalmus>Dominus regit me\nGn,1,1,[In principio creavit\n"
 )
 _RANKER = (
-    "allusion-es ranker 1\nabout\tlinks\t12\ncitations\tbm25\t2.5\t0.3\nwords\tbm25\t1\t-0.3\n"
+    "allusion-es ranker 2\nabout\tlinks\t12\nlinear\tcitations\tbm25\t2.5\t0.3\n"
+    "node\tcitations\t0\t0\tbm25\t1.5\t-1\t-2\nleaf\tcitations\t0\t0\t-0.5\n"
+    "leaf\tcitations\t0\t1\t0.5\nlinear\twords\tbm25\t1\t-0.3\n"
 )
 
 
@@ -212,8 +215,11 @@ def _queries(path: Path) -> None:
 
 def _ranker(path: Path) -> None:
     model = read_model(path)
-    for kind, weights in model.sets.items():
-        finite(list(weights.values()), model.weights(kind, list(weights)))
+    for kind, one in model.sets.items():
+        finite(model.weights(kind, one.features))
+        trees = model.trees(kind, one.features)
+        if trees is not None:
+            finite(trees.sums(np.ones((2, len(one.features)))))
 
 
 READERS = (

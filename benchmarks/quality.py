@@ -1,122 +1,152 @@
-"""How well verses are found: first stages, single models, and the learned ranker.
+"""How well verses are found: the first stage, single models, and the learned ranker.
 
-    python benchmarks/quality.py GOLD.jsonl ... [options]
+    python benchmarks/quality.py WORK GOLD ... [options]
 
-    --name NAME       the index; its citation vectors must not have been learned from works or
-                      wording of the gold files, or figures with citations say nothing
-    --without NAME    the same passages, indexed with --no-learned-links (default: words)
-    --candidates N    how many candidates are reranked
-    --keep FOLDER     keep the features there, so that the next run is quick
-    --folds N         in how many parts works are divided
-    --only KIND       `citations` or `words`: with or without citation vectors only
+WORK is the folder in which `allusion-es learned-files` keeps the features of the gold links: those
+of each fold of works come from vectors and citing texts that know nothing of it, and every ranker
+here is learned from the other folds. GOLD are the names of gold files, without ending, that the
+ranker is learned from; all others are only measured.
+
+    --words           for indexes without citation vectors
+    --like RANKER     also a linear ranker on the features that this ranker's file has, as it would
+                      do on the same candidates
     --ablation        also what the ranker finds without each group of its features
-
-Files whose links have works are tested by cross-validation: the ranker is learned from the works
-of the other parts, all files together, without links that share a title or six words in a row
-with a tested one. Files without works are tested with what is learned from all the others. Links
-from the New Testament are looked up in the Old.
+    --only GOLD       measure these alone; may be repeated
+    --workers N       processes (default: 2)
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from ranker_data import GoldSet, Judged, gold_set, with_parts
 
-from allusion_es.core.arrays import Floats
-from allusion_es.evaluation.statistics import paired_randomisation
-from allusion_es.learning.links import LearningCollection, read_collection
-from allusion_es.learning.ranker import Example, feature_scales, learn_weights
-from allusion_es.learning.validation import folds_by_work, without_leaks
-from allusion_es.local.library import Library
+from allusion_es.core.processes import in_processes
+from allusion_es.evaluation.statistics import bootstrap_interval, paired_randomisation
+from allusion_es.learning.blended_ranker import learn_ranker, ranks_of
+from allusion_es.learning.build import CITATION, FOLDS, WORDS, examples_path
+from allusion_es.learning.examples import best_rank
+from allusion_es.learning.kept_examples import KeptExample, read_examples
+from allusion_es.learning.ranker import Example
+from allusion_es.rerankers.learned import RankerSet, read_model
 
-PENALTY = 0.003
-"""Of squared weights; not tuned."""
-
-SINGLE = ("tfidf", "tesserae", "bm25-lemma", "soft-cosine", "spelling", "local-alignment-lemma")
+SINGLE = (
+    "tfidf", "tesserae", "bm25-lemma", "soft-cosine", "spelling", "local-alignment-lemma",
+    "citations-context", "maxsim-cubed", "citing-context-three",
+)  # fmt: skip
 BASE = "soft-cosine"
 
 AUTHOR = 20
 """Authors with fewer queries are counted together."""
 
 GROUPS: Mapping[str, Callable[[str], bool]] = {
-    "the first stage": lambda name: name.startswith("first-stage"),
+    "the first stage's scores": lambda name: name.startswith(("first-stage", "stage-")),
     "BM25, TfIdf": lambda name: name.startswith(("bm25", "tfidf")),
     "soft cosine": lambda name: name.startswith("soft-cosine"),
     "Tesserae": lambda name: name.startswith("tesserae"),
     "spelling": lambda name: name.startswith("spelling"),
     "local alignment": lambda name: name.startswith(("local-alignment", "run")),
-    "citation vectors": lambda name: name.startswith("citations") or name == "both",
-    "words around": lambda name: name.startswith(("window", "citations-context")),
-    "neighbouring verses": lambda name: name.endswith("/neighbour"),
+    "citation vectors of texts": lambda name: name.startswith("citations") or name == "both",
+    "citation vectors of words": lambda name: name.startswith(
+        ("maxsim", "aligned", "alike", "largest")
+    ),
+    "evidence from citing texts": lambda name: name.startswith("citing"),
+    "words around the query": lambda name: name.startswith(("window", "citations-context")),
+    "verses beside": lambda name: name.endswith("/neighbour"),
+    "chapter and book": lambda name: name.startswith(("chapter", "book")),
     "shares and lengths": lambda name: (
-        name.startswith(("coverage", "shared", "rarest", "length")) or name.endswith("/short")
+        name.startswith(("coverage", "shared", "rarest", "length", "query-words", "words-around"))
+        or name.endswith("/short")
     ),
     "ranks": lambda name: name.endswith("/rank"),
 }
 
+WHOLE, LINEAR, LIKE = "learned", "learned, linear part", "linear, the features of --like"
+
 Ranks = NDArray[np.float64]
-Score = Callable[[Example], Floats]
 
 
-def thinned(example: Example) -> Example:
-    """The relevant candidates, the first 60, and every sixth of the rest: enough to learn from."""
-    places = np.arange(len(example.relevant))
-    chosen = example.relevant | (places < 60) | (places % 6 == 0)
-    return Example(example.values[chosen], example.relevant[chosen])
+class Folds:
+    """The kept examples of all folds.
+
+    Args:
+        work: The folder.
+        kind: With or without citation vectors.
+        gold: Names of the gold files that are learned from.
+    """
+
+    def __init__(self, work: Path, kind: str, gold: Sequence[str]) -> None:
+        self._folds = [read_examples(examples_path(work, n, kind)) for n in range(FOLDS)]
+        self.names = self._folds[0][0]
+        self._gold = {"", *gold}
+        self._trees = kind == CITATION
+
+    def tested(self, fold: int) -> list[KeptExample]:
+        """The gold links of a fold."""
+        return [one for one in self._folds[fold][1] if one.file]
+
+    def learn(self, fold: int, columns: Sequence[int], *, trees: bool) -> RankerSet:
+        """The ranker on some features that is learned from the other folds."""
+        others = [one for n, (_, some) in enumerate(self._folds) if n != fold for one in some]
+        used = [with_columns(one, columns) for one in others if one.file in self._gold]
+        names = tuple(self.names[column] for column in columns)
+        return learn_ranker(names, used, trees=trees and self._trees)
 
 
-def learn(queries: Sequence[Judged]) -> Score:
-    """A ranker that is learned from these queries."""
-    examples = [thinned(one.example) for one in queries if one.example.relevant.any()]
-    scales = feature_scales(examples)
-    weights = learn_weights(examples, scales, PENALTY) / scales
-    return lambda example: example.values.astype(np.float64) @ weights
+def with_columns(one: KeptExample, columns: Sequence[int]) -> KeptExample:
+    """An example with some of its features."""
+    return replace(one, example=Example(one.example.values[:, columns], one.example.relevant))
 
 
-def rank(scores: Floats, relevant: NDArray[np.bool_]) -> float:
-    """The best rank of a relevant candidate, of those with equal scores the last."""
-    if not relevant.any():
-        return np.inf
-    best = scores[relevant].max()
-    return float(1 + np.count_nonzero(scores[~relevant] >= best))
+Piece = tuple[str, int]
+"""What is left out, "" for nothing or `LIKE`, and the fold that is measured."""
 
 
-def cross_validated(sets: Sequence[GoldSet], texts: LearningCollection, folds: int) -> list[Ranks]:
-    """For each set the ranks that rankers learned from other works give."""
-    queries = [one for gold in sets for one in gold.queries]
-    by_link = {id(one.link): number for number, one in enumerate(queries)}
-    ranks = np.full(len(queries), np.inf)
-    with_works = [one.link for one in queries if one.link.link.work]
-    for held_out in folds_by_work(with_works, folds):
-        held = {id(link) for link in held_out}
-        rest = [link for link in with_works if id(link) not in held]
-        learned = without_leaks(rest, held_out, texts)
-        score = learn([queries[by_link[id(link)]] for link in learned])
-        for link in held_out:
-            example = queries[by_link[id(link)]].example
-            ranks[by_link[id(link)]] = rank(score(example), example.relevant)
-    score = learn([queries[by_link[id(link)]] for link in with_works])
-    for number, one in enumerate(queries):
-        if not one.link.link.work:
-            ranks[number] = rank(score(one.example), one.example.relevant)
-    ends = np.cumsum([len(gold.queries) for gold in sets]).tolist()
-    return [ranks[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+def start(
+    work: Path, kind: str, gold: Sequence[str], like: Path | None
+) -> Callable[[Piece], dict[str, Ranks]]:
+    """Start a process; gives the function that measures a piece, by the ranker's name."""
+    folds = Folds(work, kind, gold)
+
+    def measure(piece: Piece) -> dict[str, Ranks]:
+        without, fold = piece
+        if without == LIKE:
+            assert like is not None
+            kept = set(read_names(like, kind))
+            columns = [n for n, name in enumerate(folds.names) if name in kept]
+        else:
+            drop = GROUPS[without] if without else None
+            columns = [n for n, name in enumerate(folds.names) if not (drop and drop(name))]
+        ranker = folds.learn(fold, columns, trees=without != LIKE)
+        tested = [with_columns(one, columns) for one in folds.tested(fold)]
+        found = {without or WHOLE: ranks_of(ranker, tested)}
+        if not without:
+            found[LINEAR] = ranks_of(replace(ranker, trees=()), tested)
+        return found
+
+    return measure
 
 
-def single(gold: GoldSet, name: str) -> Ranks:
-    """The ranks that one feature gives."""
-    column = gold.names.index(name)
-    return np.array(
-        [
-            rank(q.example.values[:, column].astype(np.float64), q.example.relevant)
-            for q in gold.queries
-        ],
-        dtype=np.float64,
-    )
+def read_names(path: Path, kind: str) -> tuple[str, ...]:
+    """The features of a ranker's file, also of one of the first format."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if lines[0].endswith("ranker 1"):
+        return tuple(line.split("\t")[1] for line in lines[1:] if line.startswith(f"{kind}\t"))
+    return read_model(path).sets[kind].features
+
+
+def single(queries: Sequence[KeptExample], column: int | None) -> Ranks:
+    """The ranks that one feature gives; None for the order of the first stage."""
+    found = []
+    for one in queries:
+        values = one.example.values
+        scores = -np.arange(len(values)) if column is None else values[:, column]
+        found.append(best_rank(scores.astype(np.float64), one.example.relevant))
+    return np.array(found, dtype=np.float64)
 
 
 def figures(ranks: Ranks) -> str:
@@ -125,37 +155,26 @@ def figures(ranks: Ranks) -> str:
     return "/".join(f"{100 * value:.1f}" for value in values)
 
 
-def works_of(gold: GoldSet) -> list[str]:
-    """The work of each query; one without is a work of its own."""
-    return [one.link.link.work or str(number) for number, one in enumerate(gold.queries)]
+def interval(ranks: Ranks, works: Sequence[str]) -> str:
+    """The 95% interval of the MRR, by work, times 100."""
+    low, high = bootstrap_interval((1 / ranks).tolist(), works)
+    return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def tell(gold: GoldSet, learned: Ranks, kind: str) -> None:
-    """Print the tables of a set."""
-    print(f"\n{gold.name}, {len(gold.queries)} queries, {kind}")
-    for stage in gold.queries[0].stages:
-        ranks = np.array([one.stages[stage] for one in gold.queries])
-        recall = "/".join(f"{100 * (ranks <= depth).mean():.1f}" for depth in (100, 500, 1000))
-        print(f"  first stage {stage:24} {figures(ranks):15} recall@100/500/1000 {recall}")
-    works, base = works_of(gold), single(gold, BASE)
-    names = [name for name in (*SINGLE, "citations", "citations-context") if name in gold.names]
-    for name, ranks in [*((name, single(gold, name)) for name in names), ("learned", learned)]:
-        p = paired_randomisation(
-            (1 / ranks).tolist(), (1 / base).tolist(), works, permutations=2000
-        )
-        print(f"  {name:36} {figures(ranks):15} p {p:.4f}")
-    shared = np.minimum([one.shared for one in gold.queries], 3)
+def tell(file: str, queries: Sequence[KeptExample], methods: Mapping[str, Ranks]) -> None:
+    """Print the tables of a gold file."""
+    print(f"\n{file}: {len(queries)} queries; MRR/P@10/P@20, interval of the MRR by work")
+    works = [one.work or str(number) for number, one in enumerate(queries)]
+    for name, ranks in methods.items():
+        print(f"  {name:40} {figures(ranks):15} {interval(ranks, works)}")
+    base, learned = methods[BASE], methods[WHOLE]
+    shared = np.minimum([one.shared for one in queries], 3)
     for count in range(4):
         mine = shared == count
         if mine.any():
             both = f"{BASE} {figures(base[mine])}, learned {figures(learned[mine])}"
             print(f"  {count}{'+' if count == 3 else ''} shared lemmas, {mine.sum()}: {both}")
-
-
-def by_author(gold: GoldSet, learned: Ranks) -> None:
-    """Print the figures of authors with at least `AUTHOR` queries, and of the rest together."""
-    base = single(gold, BASE)
-    authors = np.array([one.link.link.author or "unknown" for one in gold.queries])
+    authors = np.array([one.author or "unknown" for one in queries])
     names, counts = np.unique(authors, return_counts=True)
     large = names[counts >= AUTHOR]
     for name in (*large[np.argsort(-counts[counts >= AUTHOR], kind="stable")], "others"):
@@ -165,54 +184,44 @@ def by_author(gold: GoldSet, learned: Ranks) -> None:
             print(f"  {name}, {mine.sum()}: {both}")
 
 
-def ablation(
-    sets: Sequence[GoldSet], whole: Sequence[Ranks], texts: LearningCollection, folds: int
-) -> None:
-    """Print what the ranker finds without each group of features."""
-    for title, drop in GROUPS.items():
-        less = [with_parts(gold, drop) for gold in sets]
-        cells = []
-        for gold, ranks, all_ranks in zip(
-            sets, cross_validated(less, texts, folds), whole, strict=True
-        ):
-            p = paired_randomisation(
-                (1 / ranks).tolist(), (1 / all_ranks).tolist(), works_of(gold), permutations=2000
-            )
-            cells.append(f"{figures(ranks)} p {p:.4f}")
-        print(f"  without {title:24} {'  '.join(cells)}", flush=True)
-
-
 def main() -> None:
     options = parsed(sys.argv[1:])
-    library = Library()
-    index = library.open(options.name)
-    bare = library.open(options.without)
-    texts = read_collection(index)
-    for learned, chosen in ((False, bare), (True, index)):
-        if options.only == ("words" if learned else "citations"):
-            continue
-        sets = [
-            gold_set(path, chosen, texts, options.candidates, learned=learned, keep=options.keep)
-            for path in options.gold
-        ]
-        found = cross_validated(sets, texts, options.folds)
-        for gold, ranks in zip(sets, found, strict=True):
-            tell(gold, ranks, f"{'with' if learned else 'without'} citation vectors")
-            by_author(gold, ranks)
-        if options.ablation:
-            ablation(sets, found, texts, options.folds)
+    kind = WORDS if options.words else CITATION
+    folds = Folds(options.work, kind, options.gold)
+    queries = [one for n in range(FOLDS) for one in folds.tested(n)]
+    withouts = ["", *([LIKE] if options.like else []), *(GROUPS if options.ablation else ())]
+    found: dict[str, list[Ranks]] = {}
+    pieces = [(without, fold) for without in withouts for fold in range(FOLDS)]
+    begin = partial(start, options.work, kind, options.gold, options.like)
+    for _, parts in in_processes(begin, pieces, options.workers, "fewer --workers", ordered=True):
+        for name, ranks in parts.items():
+            found.setdefault(name, []).append(ranks)
+    learned = {name: np.concatenate(ranks) for name, ranks in found.items()}
+    for file in options.only or dict.fromkeys(one.file for one in queries):
+        mine = np.array([one.file == file for one in queries])
+        some = [one for one in queries if one.file == file]
+        methods = {"first stage": single(some, None)}
+        methods |= {n: single(some, folds.names.index(n)) for n in SINGLE if n in folds.names}
+        methods |= {n: learned[n][mine] for n in (LIKE, LINEAR, WHOLE) if n in learned}
+        tell(file, some, methods)
+        works = [one.work or str(number) for number, one in enumerate(some)]
+        for name in GROUPS if options.ablation else ():
+            ranks = learned[name][mine]
+            p = paired_randomisation(
+                (1 / ranks).tolist(), (1 / methods[WHOLE]).tolist(), works, permutations=2000
+            )
+            print(f"  without {name:30} {figures(ranks)} p {p:.4f}")
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("gold", type=Path, nargs="+")
-    parser.add_argument("--name", default="vulgate")
-    parser.add_argument("--without", default="words")
-    parser.add_argument("--candidates", type=int, default=400)
-    parser.add_argument("--keep", type=Path)
-    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("gold", nargs="+")
+    parser.add_argument("--words", action="store_true")
+    parser.add_argument("--like", type=Path)
     parser.add_argument("--ablation", action="store_true")
-    parser.add_argument("--only", choices=("citations", "words"))
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--workers", type=int, default=2)
     return parser.parse_args(arguments)
 
 

@@ -237,7 +237,7 @@ def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
 def _info(index: "CandidateIndex", format: TableFormat) -> None:
     """Print facts of the index's citation vectors, and how well they did when they were learned."""
     from allusion_es.cli.output import print_rows
-    from allusion_es.language.citations.citing_words import citing_words_of
+    from allusion_es.language.citations.citing_texts import citing_texts_of
 
     vectors = index.citations
     if vectors is None:
@@ -249,10 +249,10 @@ def _info(index: "CandidateIndex", format: TableFormat) -> None:
         "rows": len(vectors),
         "dimension": vectors.dimension,
     }
-    known = citing_words_of(vectors)
+    known = citing_texts_of(vectors)
     if known is not None:
-        facts["expanded_passages"] = len(known.ids)
-        facts["expansion_lemmas"] = len(known.words)
+        facts["citing_texts"] = len(known)
+        facts["citing_lemmas"] = len(known.words)
     facts |= dict(vectors.about)
     if format is TableFormat.json:
         print_rows([facts], format)

@@ -25,6 +25,7 @@ from allusion_es.cli import (
     index,
     kibana,
     learn,
+    learned_files,
     listing,
     query,
     read,
@@ -63,6 +64,7 @@ app.add_typer(candidates.app, name="candidates")
 app.add_typer(kibana.app, name="kibana")
 _command("compose-env")(compose_env.compose_env)
 _command("learn")(learn.learn)
+_command("learned-files", hidden=True)(learned_files.learned_files)
 
 _INTERRUPTED = 130
 _COMPLETION = "_ALLUSION_ES_COMPLETE"

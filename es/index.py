@@ -26,6 +26,7 @@ from allusion_es.es.queries import (
     expansion_query,
     ids_body,
     knn_query,
+    named_query,
     search_body,
     similarity_query,
     tfidf_query,
@@ -278,6 +279,8 @@ class ElasticsearchIndex:
     def _query(self, request: SearchRequest, terms: Mapping[str, Term]) -> dict[str, Any] | None:
         if request.kind in BY_VECTOR:
             return knn_query(request, self.max_candidates, self.settings.encoder)
+        if request.kind == "named":
+            return named_query(request)
         if request.kind == "tfidf":
             return tfidf_query(request, terms, self._meta.extents[request.field].passages)
         return expansion_query(request) if request.kind == "expansion" else bm25_query(request)

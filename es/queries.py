@@ -100,6 +100,15 @@ def expansion_query(request: SearchRequest) -> dict[str, Any] | None:
     return {"query": _any_of(clauses, request.search_filter)} if clauses else None
 
 
+def named_query(request: SearchRequest) -> dict[str, Any] | None:
+    """A query for passages by their ids, with the scores that the request gives them."""
+    clauses = [
+        {"constant_score": {"filter": {"term": {"id": identifier}}, "boost": score}}
+        for identifier, score in request.words.items()
+    ]
+    return {"query": _any_of(clauses, request.search_filter)} if clauses else None
+
+
 def tfidf_query(
     request: SearchRequest, terms: Mapping[str, Term], passages: int
 ) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Learning from gold links: citation vectors, citing words and translations, saved as files."""
+"""Learning from gold links: citation vectors, citing texts and translations, saved as files."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from allusion_es.core.locks import scratch_folder
 from allusion_es.core.progress import Progress, silent
-from allusion_es.language.citations.citing_words import (
+from allusion_es.language.citations.citing_texts import (
     SUFFIX,
-    citing_words_of,
-    merged,
-    save_citing_words,
+    CitingText,
+    citing_texts_of,
+    save_citing_texts,
 )
 from allusion_es.language.citations.translations import save_translations
 from allusion_es.language.citations.vectors import (
@@ -106,7 +106,7 @@ class CitationLearner:
         checkpoint: Path | None,
         more: Mapping[str, Any],
     ) -> str:
-        """Train and save vectors and citing words; returns the name of the vectors."""
+        """Train and save vectors and citing texts; returns the name of the vectors."""
         table = train(
             links,
             self._collection,
@@ -122,12 +122,12 @@ class CitationLearner:
             links, self._collection, self._index.name, self._training, {**started, **more}
         )
         name = save_citation_vectors(path, kept, self._settings, facts)
-        counts = [count_citing_words(links, self._collection)]
-        before = citing_words_of(self._start) if self._start else None
+        texts = citing_texts(links, self._collection)
+        before = citing_texts_of(self._start) if self._start else None
         if before is not None:
-            counts.insert(0, before.table())
+            texts += before.texts()
         facts = {"links": len(links), "vectors": name, **started}
-        save_citing_words(path.with_suffix(SUFFIX), merged(counts), self._settings, facts)
+        save_citing_texts(path.with_suffix(SUFFIX), texts, self._settings, facts)
         return name
 
     @property
@@ -135,24 +135,22 @@ class CitationLearner:
         return self._index.settings.analysis
 
 
-def count_citing_words(
-    links: Sequence[KnownLink], collection: LearningCollection
-) -> dict[str, dict[str, int]]:
-    """Counts of the citing texts that have each lemma, for each cited passage.
+def citing_texts(links: Sequence[KnownLink], collection: LearningCollection) -> list[CitingText]:
+    """The texts of links, as sets of lemmas, with the passages that they cite.
 
     Args:
-        links: Texts with the passages that they cite; a text that cites several passages counts
-            for each.
+        links: Texts with the passages that they cite.
         collection: The passages.
     """
-    counts: dict[str, dict[str, int]] = {}
-    for link in links:
-        lemmas = dict.fromkeys(lemma for _, lemma in link.own_words)
-        for place in link.places:
-            row = counts.setdefault(collection.ids[place], {})
-            for lemma in lemmas:
-                row[lemma] = row.get(lemma, 0) + 1
-    return counts
+    return [
+        CitingText.of(
+            (collection.ids[place] for place in link.places),
+            [lemma for _, lemma in link.words[: link.start]],
+            [lemma for _, lemma in link.own_words],
+            [lemma for _, lemma in link.words[link.end :]],
+        )
+        for link in links
+    ]
 
 
 def prune(
@@ -226,18 +224,22 @@ def facts_of(
 
 
 def sources(names: Sequence[str]) -> list[str]:
-    """The different sources; where there are many, the common beginning of their names.
+    """The different sources; where there are many, those of a collection in one line.
+
+    A collection is what stands before the first colon.
 
     Example:
         >>> sources(["TEI of Bernard", "", "TEI of Bernard"])
         ['TEI of Bernard']
-        >>> sources([f"PL {number}" for number in range(221)])
-        ['PL … (221 sources)']
+        >>> sources([f"PL@e83: {number}.xml" for number in range(221)] + ["CSEL@281: 1.xml"])
+        ['CSEL@281: 1.xml', 'PL@e83: … (221 sources)']
     """
     distinct = sorted(set(names) - {""})
     if len(distinct) <= _SOURCES:
         return distinct
-    common = distinct[0]
-    while not distinct[-1].startswith(common):  # they are sorted: first and last differ most
-        common = common[:-1]
-    return [f"{common}… ({len(distinct)} sources)"]
+    files = Counter(name.partition(":")[0] for name in distinct)
+    alone = {name.partition(":")[0]: name for name in distinct}
+    return [
+        alone[name] if count == 1 else f"{name}: … ({count} sources)"
+        for name, count in files.items()
+    ]

@@ -1,10 +1,14 @@
 """Links to learn from: gold links with their words, and the collection that they cite."""
 
-from collections.abc import Iterable, Sequence
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from allusion_es.core.errors import InputError
 from allusion_es.core.progress import Progress, silent
+from allusion_es.evaluation.gold.files import make_link
 from allusion_es.evaluation.gold.link import GoldLink
 from allusion_es.language.citations.word_parts import Word
 from allusion_es.language.latin.analysis import Analyser
@@ -61,6 +65,31 @@ class LearningCollection:
     def places(self) -> dict[str, int]:
         """The place of each id."""
         return {identifier: place for place, identifier in enumerate(self.ids)}
+
+
+def read_links(path: Path) -> Iterator[GoldLink]:
+    """The links of a file of JSON lines, which may be compressed (`.gz`), in its order.
+
+    Raises:
+        InputError: A line cannot be read; the message names file, line and field.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                yield make_link(_json_object(line, f"{path}:{number}"), path, number)
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+
+
+def _json_object(line: str, place: str) -> dict[str, object]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}: not JSON ({error}); give one object a line") from error
+    if not isinstance(record, dict):
+        raise InputError(f"{place}: {line[:40]!r} is no object; give one a line")
+    return record
 
 
 def read_collection(index: CandidateIndex) -> LearningCollection:

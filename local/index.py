@@ -1,7 +1,7 @@
 """The index in this process: opened from a file, searched with numpy."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -231,7 +231,17 @@ class LocalIndex:
             return self._ngrams.scores(request.words)
         if request.kind == "expansion":
             return self._expansion.scores(request.words)
+        if request.kind == "named":
+            return self._named(request.words)
         return self._words.scores(request)
+
+    def _named(self, given: Mapping[str, float]) -> NDArray[np.float32]:
+        """The given score of each passage that has one, shape (passages,)."""
+        scores, places = np.zeros(len(self), dtype=np.float32), self._places_of_ids
+        for identifier, score in given.items():
+            if identifier in places:
+                scores[places[identifier]] = score
+        return scores
 
     def _allowed(self, search_filter: SearchFilter) -> NDArray[np.bool_] | None:
         """True for each passage that the filter lets pass, shape (passages,); None for all."""

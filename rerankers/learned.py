@@ -1,14 +1,13 @@
-"""A linear ranker learned from gold links: many features of a candidate, one weight each."""
+"""A ranker learned from gold links: many features of a candidate, weights for each, and trees."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
@@ -16,37 +15,47 @@ from allusion_es.core.files import writing
 from allusion_es.rerankers._shared.features import (
     CandidateFeatures,
     FeatureMaker,
+    compared_words,
     feature_part,
     in_both_fields,
 )
+from allusion_es.rerankers._shared.trees import Tree, Trees
 from allusion_es.rerankers._shared.word_pairs import shares
+from allusion_es.retrieval.citing_evidence import citing_evidence
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import AnalysedQuery
 
 _SHIPPED = "patristic.ranker"
-"""The weights that come with the program, made by `benchmarks/train_ranker.py`."""
+"""The ranker that comes with the program, made by `allusion-es learned-files`."""
+
+LINEAR = "linear"
+"""The name by which the linear part of the ranker that comes along is used without its trees."""
+
+_FLAT = 1e-9
+"""The spread of scores below which they are all the same but for rounding."""
 
 
 class Learned:
-    """Weighted sum of features of a candidate, with weights learned from gold links.
+    """Features of a candidate, weighed as learned from gold links, and trees over them.
 
-    `sum over features f of weight_f value_f / scale_f`. Features are scores of other rerankers
-    (BM25, TfIdf, soft cosine, Tesserae, local alignment of lemmas and of tokens, unbroken runs,
-    spelling, cosine of citation vectors with and without context), as they are, in proportion to
-    the best candidate's and as ranks; how much of query and passage is shared; lengths; how well
-    the verses before and after fit; what words around the query say. Where an index has no
-    citation vectors, a second set of weights without them is used. Source: a listwise linear
-    ranker (Cao et al. 2007, ListNet's top one); `learning/ranker.py` says how weights are found,
-    `docs/quality.md` how they were learned and how well they do.
+    The sum of two scores, each less its mean over the candidates and divided by its standard
+    deviation there. One is linear, `sum over features f of weight_f value_f / scale_f`: a
+    listwise linear ranker (Cao et al. 2007, ListNet's top one). The other are gradient-boosted
+    trees over the same features (LambdaMART, Burges 2010); where a ranker has none, the linear
+    score is all, as it is. Features are scores of other rerankers and of the first stage, words
+    compared by citation vectors, evidence from texts that cite a passage, what is shared, lengths,
+    how well the verses beside fit, and what the words around the query say: see
+    `_shared/features.py`. An index without citation vectors has weights of its own.
+    `docs/learning.md` says how all was learned, `docs/quality.md` how well it does.
 
-    Scores are of any size, and compare candidates of one query only; they depend on which
-    candidates there are. What a score's features add is divided among its own word pairs; other
-    features stand as a pair such as (`‹length›`, `‹2.3›`).
+    Scores compare candidates of one query only; they depend on which candidates there are. What
+    features add that compare words is divided among pairs of words; the rest stands as pairs such
+    as (`‹trees›`, `‹trees›`).
 
     Args:
-        model: Path of a ranker that `benchmarks/train_ranker.py` made; "" for the one that
-            comes with the program.
+        model: "" for the ranker that comes with the program, `linear` for its linear part alone,
+            or the path of a ranker that `allusion-es learned-files` made.
 
     Example:
         >>> from allusion_es.rerankers.trial import trial
@@ -63,73 +72,176 @@ class Learned:
 
     @cached_property
     def _model(self) -> "LearnedModel":
-        if self._path:
+        if self._path not in ("", LINEAR):
             return read_model(Path(self._path))
         with as_file(files("allusion_es.rerankers") / _SHIPPED) as path:
-            return read_model(path)
+            model = read_model(path)
+        return model.without_trees() if self._path == LINEAR else model
 
     @cached_property
     def _maker(self) -> FeatureMaker:
-        names = {name for features in self._model.sets.values() for name in features}
+        names = {name for one in self._model.sets.values() for name in one.features}
         return FeatureMaker(map(feature_part, names))
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""
         pool, numbers = candidates.pool
-        return np.asarray(self._added(query, pool, collection)[1].sum(axis=1)[numbers])
+        features = self._maker.features(query, pool, collection)
+        weights = self._weights(collection, features)
+        linear, trees = features.values @ weights, self._trees(collection, features)
+        return np.asarray(blended(linear, trees)[numbers])
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
         """For each candidate, its score divided as the class docstring says."""
         pool, numbers = candidates.pool
-        features, added = self._added(query, pool, collection)
+        features = self._maker.features(query, pool, collection)
+        added = features.values * self._weights(collection, features)
+        trees = self._trees(collection, features)
+        linear = added.sum(axis=1)
+        if trees is not None:
+            added = added / _spread(linear)
+        groups: dict[str, list[int]] = {}
+        for column, name in enumerate(features.names):
+            groups.setdefault(self._group(name), []).append(column)
+        divide = _Reasons(query, candidates, collection, self._maker)
         totals: list[Parts] = [{} for _ in range(len(candidates))]
-        both = in_both_fields(candidates, collection)
-        parts = [feature_part(name) for name in features.names]
-        for part, (field, scorer) in self._maker.scorers.items():
-            columns = [column for column, name in enumerate(parts) if name == part]
-            if columns:
-                reasons = scorer.explain(query, both[field], collection)
-                values = added[numbers][:, columns].sum(axis=1).tolist()
-                for total, reason, value in zip(totals, reasons, values, strict=True):
-                    _add(total, shares(reason, value, (f"‹{part}›", "‹nothing›")))
-        for column, part in enumerate(parts):
-            if part not in self._maker.scorers:
-                self._add_alone(totals, features, added, numbers, column)
+        for group, columns in groups.items():
+            values = added[numbers][:, columns].sum(axis=1)
+            for total, parts in zip(totals, divide.of(group, values), strict=True):
+                _add(total, parts)
+        if trees is not None:
+            mean = -float(linear.mean()) / _spread(linear)
+            for total, value in zip(totals, _standard(trees)[numbers].tolist(), strict=True):
+                _add(total, {_alone("other candidates"): mean, _alone("trees"): value})
         return [as_contributions(total) for total in totals]
 
     def notes(self, collection: Collection) -> Sequence[str]:
         """A note on the links behind the weights, and that scores are relative."""
         kind = "with" if collection.citations is not None else "without"
-        about = self._model.about.get("learned_from", "unknown links")
+        about = self._model.about.get("text", "unknown links")
         return (
             f"learned: weights from {about}, {kind} citation vectors; scores compare the "
             "candidates of one query",
         )
 
-    def _added(
-        self, query: AnalysedQuery, pool: Candidates, collection: Collection
-    ) -> tuple[CandidateFeatures, Floats]:
-        """The features, and what each adds to the score of each candidate, shape (n, features)."""
-        features = self._maker.features(query, pool, collection)
-        kind = "words" if collection.citations is None else "citations"
-        return features, features.values * self._model.weights(kind, features.names)
+    def _weights(self, collection: Collection, features: CandidateFeatures) -> Floats:
+        """The weight of each feature, shape (features,)."""
+        return self._model.weights(_kind(collection), features.names)
 
-    @staticmethod
-    def _add_alone(
-        totals: Sequence[Parts],
-        features: CandidateFeatures,
-        added: Floats,
-        numbers: NDArray[np.int64],
-        column: int,
+    def _trees(self, collection: Collection, features: CandidateFeatures) -> Floats | None:
+        """The sum of the trees for each candidate, shape (n,); None where there are none."""
+        trees = self._model.trees(_kind(collection), features.names)
+        return trees.sums(features.values) if trees is not None else None
+
+    def _group(self, name: str) -> str:
+        """What explains a feature: a scorer's name, or one of `_Reasons`' groups."""
+        part = feature_part(name)
+        if name.endswith("/neighbour") or part in ("chapter", "book"):
+            return "verses around"
+        if part in self._maker.scorers:
+            return part
+        for beginnings, group in _GROUPS:
+            if part.startswith(beginnings):
+                return group
+        return "shared words and lengths"
+
+
+_BY_CITATION, _CITING = "words by citation", "citing texts"
+
+_GROUPS = (
+    (("citations", "maxsim", "aligned", "alike", "largest", "both"), _BY_CITATION),
+    (("citing",), _CITING),
+    (("first-stage", "stage"), "first stage"),
+)
+"""The beginnings of the names of features, and the group by which they are explained."""
+
+
+class _Reasons:
+    """Divides what groups of features add to the scores of candidates among pairs of words."""
+
+    def __init__(
+        self,
+        query: AnalysedQuery,
+        candidates: Candidates,
+        collection: Collection,
+        maker: FeatureMaker,
     ) -> None:
-        """Add a feature that no reranker explains to totals, as a pair of its name and value."""
-        for total, number in zip(totals, numbers.tolist(), strict=True):
-            value = float(added[number, column])
-            if value:
-                pair = f"‹{features.names[column]}›", f"‹{features.values[number, column]:.3g}›"
-                _add(total, {pair: value})
+        self._query = query
+        self._candidates = candidates
+        self._collection = collection
+        self._both = in_both_fields(candidates, collection)
+        self._scorers = maker.scorers
+
+    def of(self, group: str, values: Floats) -> list[Parts]:
+        """The parts of each candidate's value, shape (len(candidates),); they sum to it."""
+        if group in self._scorers:
+            words, scorer = self._scorers[group]
+            reasons = scorer.explain(self._query, self._both[words], self._collection)
+        elif group == _BY_CITATION:
+            reasons = self._by_citation()
+        elif group == _CITING:
+            reasons = self._citing()
+        else:
+            return [{_alone(group): value} if value else {} for value in values.tolist()]
+        pairs = zip(reasons, values.tolist(), strict=True)
+        return [shares(reason, value, _alone(group)) if value else {} for reason, value in pairs]
+
+    def _by_citation(self) -> list[Explanation]:
+        """Each word of the query with the word of the candidate that is nearest to it."""
+        compared = compared_words(self._query, self._both, self._collection)
+        assert compared is not None
+        words = self._candidates.field
+        return [
+            as_contributions(compared.pairs(number, words))
+            for number in range(len(self._candidates))
+        ]
+
+    def _citing(self) -> list[Explanation]:
+        """The query's lemmas that the most similar text has that cites the candidate."""
+        vectors = self._collection.citations
+        known = citing_evidence(vectors) if vectors is not None else None
+        assert known is not None
+        shared = known.shared(self._query, self._candidates.ranking.ids)
+        return [
+            as_contributions({(word, f"‹{_CITING}›"): value for word, value in row.items()})
+            for row in shared
+        ]
+
+
+def _kind(collection: Collection) -> str:
+    return "words" if collection.citations is None else "citations"
+
+
+def _alone(name: str) -> tuple[str, str]:
+    """The pair that stands for what no word explains."""
+    return f"‹{name}›", f"‹{name}›"
+
+
+def _spread(scores: Floats) -> float:
+    """The standard deviation of scores, 1 where they are all the same."""
+    spread = float(scores.std()) if len(scores) else 0.0
+    return spread if spread > _FLAT * max(1.0, float(np.abs(scores).max(initial=0.0))) else 1.0
+
+
+def blended(linear: Floats, trees: Floats | None) -> Floats:
+    """The scores of candidates from both parts of a ranker; same shape.
+
+    Args:
+        linear: The linear score of each, shape (n,).
+        trees: The sum of the trees for each, or None where there are none.
+
+    Example:
+        >>> blended(np.array([3.0, 1.0]), np.array([0.2, 0.2])).tolist()
+        [1.0, -1.0]
+    """
+    return linear if trees is None else _standard(linear) + _standard(trees)
+
+
+def _standard(scores: Floats) -> Floats:
+    """Scores less their mean, divided by their standard deviation; same shape."""
+    return np.asarray((scores - scores.mean()) / _spread(scores)) if len(scores) else scores
 
 
 def _add(total: Parts, more: Parts) -> None:
@@ -137,64 +249,120 @@ def _add(total: Parts, more: Parts) -> None:
         total[pair] = total.get(pair, 0.0) + value
 
 
-# The file of a ranker: features, scales and weights, as text that people can read.
+# The file of a ranker: features, scales, weights and trees, as text that people can read.
 
-_FIRST = "allusion-es ranker 1"
-"""First line of a file of weights: kind and version of its format."""
+_FIRST = "allusion-es ranker 2"
+"""First line of a ranker's file: kind and version of its format."""
 
 
 @dataclass(frozen=True, slots=True)
+class RankerSet:
+    """A linear ranker, and trees over the same features.
+
+    Attributes:
+        features: Names of the features, in the order of the file.
+        scales: What each is divided by, above 0, shape (features,).
+        linear: The weight of each, shape (features,).
+        trees: Trees, which may be none.
+    """
+
+    features: tuple[str, ...]
+    scales: Floats
+    linear: Floats
+    trees: tuple[Tree, ...] = ()
+
+
+@dataclass(frozen=True)
 class LearnedModel:
-    """The weights of features: `score = sum over features f of weight_f value_f / scale_f`.
+    """A learned ranker.
 
     Attributes:
         about: Facts about the links it was learned from, name to text.
-        sets: For indexes with citation vectors (`citations`) and without (`words`): each
-            feature's weight divided by its scale.
+        sets: What it has for indexes with citation vectors (`citations`) and without (`words`).
     """
 
     about: Mapping[str, str]
-    sets: Mapping[str, Mapping[str, float]]
+    sets: Mapping[str, RankerSet]
+    _prepared: dict[tuple[str, tuple[str, ...]], Trees] = field(default_factory=dict)
 
     def weights(self, kind: str, names: Sequence[str]) -> Floats:
-        """The weight of each feature, shape (len(names),).
+        """The weight of each feature, divided by its scale, shape (len(names),).
 
         Args:
             kind: `citations` or `words`.
             names: Of the features.
 
         Raises:
-            InputError: The model was made for other features.
+            InputError: The ranker was made for other features.
         """
-        known = self.sets.get(kind, {})
-        if set(known) != set(names):
-            other = sorted(set(known) ^ set(names))
-            raise InputError(
-                f"the ranker has other features than this program ({kind}: {', '.join(other)}); "
-                "make it again with benchmarks/train_ranker.py"
-            )
+        one = self._set(kind, names)
+        known = dict(zip(one.features, (one.linear / one.scales).tolist(), strict=True))
         return np.array([known[name] for name in names])
 
+    def trees(self, kind: str, names: Sequence[str]) -> Trees | None:
+        """The trees, for features in this order; None where it has none.
 
-def write_model(
-    path: Path,
-    about: Mapping[str, str],
-    sets: Mapping[str, tuple[Sequence[str], Floats, Floats]],
-) -> None:
+        Raises:
+            InputError: The ranker was made for other features.
+        """
+        one = self._set(kind, names)
+        if not one.trees:
+            return None
+        key = kind, tuple(names)
+        if key not in self._prepared:
+            self._prepared[key] = Trees(one.trees, names)
+        return self._prepared[key]
+
+    def without_trees(self) -> "LearnedModel":
+        """The linear part alone."""
+        return LearnedModel(
+            self.about,
+            {
+                kind: RankerSet(one.features, one.scales, one.linear)
+                for kind, one in self.sets.items()
+            },
+        )
+
+    def _set(self, kind: str, names: Sequence[str]) -> RankerSet:
+        one = self.sets.get(kind, RankerSet((), np.zeros(0), np.zeros(0)))
+        if set(one.features) != set(names):
+            other = sorted(set(one.features) ^ set(names))
+            raise InputError(
+                f"the ranker has other features than this program ({kind}: {', '.join(other)}); "
+                "make it again with allusion-es learned-files"
+            )
+        return one
+
+
+def write_model(path: Path, about: Mapping[str, str], sets: Mapping[str, RankerSet]) -> None:
     """Write a ranker's file, whole or not at all.
+
+    Lines have cells with tabs between: `about`, name, text; `linear`, kind, feature, scale, weight;
+    `node`, kind, tree, node, feature, threshold, left, right; `leaf`, kind, tree, leaf, value. A
+    node goes left where the feature is not above the threshold; a leaf n is written -n - 1.
 
     Args:
         path: The file.
         about: What it was learned from.
-        sets: For each kind names, scales and weights, shape (features,) both.
+        sets: For each kind features, weights and trees.
 
     Raises:
         StorageError: It cannot be written.
     """
     lines = [_FIRST, *(f"about\t{key}\t{text}" for key, text in about.items())]
-    for kind, (names, scales, weights) in sets.items():
-        for name, scale, weight in zip(names, scales.tolist(), weights.tolist(), strict=True):
-            lines.append(f"{kind}\t{name}\t{scale:.6g}\t{weight:.6g}")
+    for kind, one in sets.items():
+        numbers = zip(one.features, one.scales.tolist(), one.linear.tolist(), strict=True)
+        lines += [f"linear\t{kind}\t{name}\t{scale:.6g}\t{w:.6g}" for name, scale, w in numbers]
+        for number, tree in enumerate(one.trees):
+            nodes = zip(tree.features, tree.thresholds, tree.lefts, tree.rights, strict=True)
+            lines += [
+                f"node\t{kind}\t{number}\t{node}\t{name}\t{threshold:.9g}\t{left}\t{right}"
+                for node, (name, threshold, left, right) in enumerate(nodes)
+            ]
+            lines += [
+                f"leaf\t{kind}\t{number}\t{leaf}\t{value:.6g}"
+                for leaf, value in enumerate(tree.leaves)
+            ]
     with writing(path) as file:
         file.write(("\n".join(lines) + "\n").encode())
 
@@ -211,24 +379,106 @@ def read_model(path: Path) -> LearnedModel:
         raise InputError(f"{path}: cannot be read ({error})") from error
     if not lines or lines[0] != _FIRST:
         raise InputError(f"{path}:1: not a ranker; it must begin with {_FIRST!r}")
-    about: dict[str, str] = {}
-    sets: dict[str, dict[str, float]] = {}
+    reader = _ModelReader(path)
     for number, line in enumerate(lines[1:], start=2):
-        kind, *rest = line.split("\t")
-        if kind == "about" and len(rest) == 2:
-            about[rest[0]] = rest[1]
-            continue
-        sets.setdefault(kind, {})[rest[0] if rest else ""] = _weight(rest, f"{path}:{number}")
-    return LearnedModel(about, sets)
+        reader.read(number, line.split("\t"))
+    return LearnedModel(reader.about, reader.sets())
 
 
-def _weight(cells: Sequence[str], place: str) -> float:
-    """The weight divided by the scale, from the cells of a line after its kind."""
+class _ModelReader:
+    """Reads the lines of a ranker's file.
+
+    Args:
+        path: The file, for messages.
+
+    Attributes:
+        about: The facts read so far.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.about: dict[str, str] = {}
+        self._linear: dict[str, dict[str, tuple[float, float]]] = {}
+        self._trees: dict[str, list[tuple[list[tuple[str, float, int, int]], list[float]]]] = {}
+        self._read: dict[tuple[str, int], Callable[[list[str]], None]] = {
+            ("about", 2): self._about,
+            ("linear", 4): self._weight,
+            ("node", 7): self._node,
+            ("leaf", 4): self._leaf,
+        }
+
+    def read(self, number: int, cells: list[str]) -> None:
+        """Take in a line.
+
+        Raises:
+            InputError: It is none of a ranker's file.
+        """
+        read = self._read.get((cells[0], len(cells) - 1))
+        try:
+            if read is None:
+                raise ValueError("not a line of a ranker's file")
+            read(cells[1:])
+        except ValueError as error:
+            raise InputError(f"{self._path}:{number}: {error}") from None
+
+    def sets(self) -> dict[str, RankerSet]:
+        """All that was read.
+
+        Raises:
+            InputError: Trees are none, or ask for features that have no weight.
+        """
+        found = {}
+        for kind, weights in self._linear.items():
+            trees = []
+            for number, (nodes, leaves) in enumerate(self._trees.get(kind, [])):
+                asked, thresholds, lefts, rights = zip(*nodes, strict=True)
+                tree = Tree(asked, thresholds, lefts, rights, tuple(leaves))
+                unknown = [name for name in tree.features if name not in weights]
+                fault = tree.fault() or (f"unknown feature {unknown[0]}" if unknown else "")
+                if fault:
+                    raise InputError(f"{self._path}: tree {number} of {kind}: {fault}")
+                trees.append(tree)
+            scales, linear = np.array(list(weights.values())).reshape(-1, 2).T
+            found[kind] = RankerSet(tuple(weights), scales, linear, tuple(trees))
+        return found
+
+    def _about(self, cells: list[str]) -> None:
+        self.about[cells[0]] = cells[1]
+
+    def _weight(self, cells: list[str]) -> None:
+        kind, name, *numbers = cells
+        scale, weight = map(_number, numbers)
+        if scale <= 0:
+            raise ValueError("a scale must be above 0")
+        self._linear.setdefault(kind, {})[name] = (scale, weight)
+
+    def _node(self, cells: list[str]) -> None:
+        kind, tree, node, name, threshold, left, right = cells
+        trees = self._trees.setdefault(kind, [])
+        if int(node) == 0:
+            trees.append(([], []))
+        if int(tree) != len(trees) - 1 or int(node) != len(trees[-1][0]):
+            raise ValueError("trees and nodes must be numbered in their order, from 0")
+        trees[-1][0].append((name, _number(threshold), int(left), int(right)))
+
+    def _leaf(self, cells: list[str]) -> None:
+        kind, tree, leaf, value = cells
+        trees = self._trees.get(kind, [])
+        if int(tree) != len(trees) - 1 or int(leaf) != len(trees[-1][1]):
+            raise ValueError("leaves must follow the nodes of their tree, numbered from 0")
+        trees[-1][1].append(_number(value))
+
+
+_MOST = 1e9
+"""Real thresholds, weights and leaves are far smaller; larger ones could make a sum infinite."""
+
+
+def _number(cell: str) -> float:
+    """The number in a cell; a `ValueError` says that it is none, or too large."""
     try:
-        _, scale, weight = cells
-        value = float(weight) / float(scale)
-    except (ValueError, ZeroDivisionError):
+        value = float(cell)
+    except ValueError:
         value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"{place}: not kind, feature, scale above 0 and weight, with tabs")
+    if not abs(value) <= _MOST:
+        raise ValueError(f"{cell[:40]!r} is no number up to {_MOST:.0e}")
     return value

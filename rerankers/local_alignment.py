@@ -10,6 +10,7 @@ from allusion_es.core.plugins import check_range
 from allusion_es.rerankers._shared.soft_cosines import MOST_POWER
 from allusion_es.rerankers._shared.soft_cosines import power as raised
 from allusion_es.rerankers._shared.word_vectors import ChosenVectors
+from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import AnalysedQuery
@@ -60,13 +61,7 @@ class LocalAlignment:
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""
         rows, gains = self._gains(query, candidates, collection)
-        scores = np.zeros(len(candidates))
-        for texts, codes in _padded(candidates):
-            best = np.zeros((len(codes), codes.shape[1] + 1))
-            for heights in _heights(rows, gains, codes, self._gap):
-                np.maximum(best, heights, out=best)
-            scores[texts] = best.max(axis=1)
-        return scores
+        return alignment_scores(rows, gains, candidates.texts, self._gap)
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
@@ -115,9 +110,29 @@ class LocalAlignment:
         return np.array([numbers[word] for word in words], dtype=np.int64), gains
 
 
-def _padded(candidates: Candidates) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def alignment_scores(
+    rows: NDArray[np.int64], gains: Floats, texts: CodedTexts, gap: float
+) -> Floats:
+    """The weight of the best alignment of a query with each text, shape (len(texts),).
+
+    Args:
+        rows: The query's words in order, as rows of `gains`.
+        gains: s of each word of the query and each word of the texts, and a last column of `-gap`,
+            shape (distinct, distinct + 1).
+        texts: The texts; their words themselves are not looked at.
+        gap: What it costs to skip a word.
+    """
+    scores = np.zeros(len(texts))
+    for numbers, codes in _padded(texts):
+        best = np.zeros((len(codes), codes.shape[1] + 1))
+        for heights in _heights(rows, gains, codes, gap):
+            np.maximum(best, heights, out=best)
+        scores[numbers] = best.max(axis=1)
+    return scores
+
+
+def _padded(texts: CodedTexts) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Texts of like length and their words, shape (texts, longest), -1 behind their end."""
-    texts = candidates.texts
     lengths = np.diff(texts.offsets)
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]

@@ -6,6 +6,9 @@ from numpy.typing import NDArray
 from allusion_es.core.arrays import Bytes, Singles
 from allusion_es.language.citations.vectors import to_bytes
 
+_FEW = 3
+"""Up to so many queries, comparing one after the other is faster; sums are exact either way."""
+
 
 def byte_vector(vector: Singles) -> Bytes:
     """A query's vector as an index compares it, shape (dimension,).
@@ -60,7 +63,10 @@ class ByteVectors:
         """
         queries = np.array([byte_vector(vector) for vector in vectors]).astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries).astype(np.float64))
-        products = (queries @ self._rows.T).astype(np.float64)
+        if len(queries) <= _FEW:
+            products = np.stack([self._rows @ query for query in queries]).astype(np.float64)
+        else:
+            products = (queries @ self._rows.T).astype(np.float64)
         divisors = lengths[:, None] * self._lengths
         cosines = np.divide(products, divisors, out=np.zeros_like(products), where=divisors > 0)
         return server_cosines(cosines)

@@ -13,7 +13,7 @@ SUFFIX = ".citations"
 TRANSLATIONS = ".translations"
 """The end of the names of files with translations; they lie beside the vectors of that name."""
 
-_SHIPPED = "patrologia.citations"
+_SHIPPED = "patristic.citations"
 
 
 class CitationModels:

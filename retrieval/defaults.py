@@ -26,7 +26,7 @@ class Defaults(NamedTuple):
     first_stage: str = "fused"
     field: Literal["token", "lemma", "both"] = "lemma"
     # With more candidates the default reranker finds no more.
-    candidates: int = 250
+    candidates: int = 150
     rerank: str = "learned"
     top: int = 10
     group: bool = True

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.language.citations.citing_words import CitingWords, citing_words_of
+from allusion_es.language.citations.citing_texts import CitingWords, citing_texts_of
 from allusion_es.language.citations.vectors import CitationVectors, to_bytes
 from allusion_es.language.citations.word_parts import Word
 from allusion_es.retrieval.spool import Spool, SpooledWords
@@ -56,13 +56,19 @@ class Expanded:
 
 def expansion_words(vectors: CitationVectors, ids: Iterable[str], counts: Counts) -> list[str]:
     """All words that expansions may have, as `ExpansionMaker.words`, without making one."""
-    return sorted({*counts, *_KnownCitations(citing_words_of(vectors), ids).totals})
+    return sorted({*counts, *_KnownCitations(_citing_words_of(vectors), ids).totals})
+
+
+def _citing_words_of(vectors: CitationVectors) -> CitingWords | None:
+    """The lemmas of the citing texts that lie beside vectors, or None where there are none."""
+    texts = citing_texts_of(vectors)
+    return texts.words_by_passage() if texts else None
 
 
 def cited_among(vectors: CitationVectors, ids: Set[str]) -> list[str]:
     """The ids whose citations are known, which is all that an `ExpansionMaker` needs of them."""
-    table = citing_words_of(vectors)
-    return sorted(ids & table.places.keys()) if table else []
+    texts = citing_texts_of(vectors)
+    return sorted(ids & set(texts.ids)) if texts else []
 
 
 class ExpansionMaker:
@@ -89,7 +95,7 @@ class ExpansionMaker:
     def __init__(
         self, vectors: CitationVectors, ids: Iterable[str], counts: Counts, passages: int
     ) -> None:
-        self._known = _KnownCitations(citing_words_of(vectors), ids)
+        self._known = _KnownCitations(_citing_words_of(vectors), ids)
         totals = self._known.totals
         self.words = sorted({*counts, *totals})
         self._numbers = {word: number for number, word in enumerate(self.words)}

@@ -1,15 +1,19 @@
 """Fusion of several rankings by reciprocal rank, and the first stage `fused`, which uses it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from allusion_es.core.arrays import Floats
+from allusion_es.retrieval.citing_evidence import citing_evidence
 from allusion_es.retrieval.generators import (
     CitationSearch,
+    CitingTextSearch,
     DenseSearch,
     ExpansionSearch,
     NgramSearch,
     SearchGenerator,
+    WindowSearch,
     words_around,
 )
 from allusion_es.retrieval.index import CandidateIndex
@@ -55,17 +59,19 @@ def reciprocal_rank_fusion(
 FUSION_K = 10
 """The constant in `fused`, chosen on development links: high ranks count for more than usual."""
 
-_CITATIONS_WEIGHT = 2.0
-"""How much citation vectors count beside words and expansion, chosen on development links."""
+_WEIGHTS = {"citations": 2.0, "expansion": 1.0, "named": 0.5, "window": 0.3, "dense": 1.0}
+"""How much what was learned counts beside the words' ranking, which counts 1; chosen on development
+links, but for encoder vectors, which are the user's."""
 
 
 class FusedSearch(SearchGenerator):
     """All that is known of words and citations, fused by reciprocal rank.
 
-    First BM25 of tokens, of lemmas and of n-grams are fused; then that list with citation vectors
-    (which count twice), expansion and encoder vectors. What the index does not have is left out.
-    Words around the query count a fifth, those of the query once. Where no word is known, nothing
-    is found.
+    First BM25 of tokens, of lemmas and of n-grams are fused; then that list with what was learned
+    from citations: the vectors of the query (which count twice), expansion, the texts that are
+    known to cite a passage (a half), the vector of the words around the query (0.3); and with
+    encoder vectors. What the index does not have is left out. Words around the query count a fifth,
+    those of the query once. Where no word is known, nothing is found.
     """
 
     one_field = True
@@ -87,6 +93,10 @@ class FusedSearch(SearchGenerator):
         # The vectors themselves are needed for the query, and may not be on this machine.
         if "citations" in index.capabilities and index.citations is not None:
             generators.append(CitationSearch())
+            if query.window is not None:
+                generators.append(WindowSearch())
+            if citing_evidence(index.citations) is not None:
+                generators.append(CitingTextSearch())
         if "expansion" in index.capabilities:
             generators.append(ExpansionSearch())
         if "dense" in index.capabilities:
@@ -99,20 +109,44 @@ class FusedSearch(SearchGenerator):
     def fuse(
         self, requests: Sequence[SearchRequest], rankings: Sequence[Ranking], size: int
     ) -> Ranking:
-        """The fused ranking; empty if neither the passages nor their expansions have a word."""
-        answers = [(r.kind, ranking) for r, ranking in zip(requests, rankings, strict=True)]
+        """The fused ranking; empty if neither the passages nor their expansions have a word.
+
+        Its `parts` are the rankings that it is made of: `bm25-token`, `bm25-lemma`, `ngrams`,
+        `words` (these three fused), `citations`, `window`, `named` and `expansion`.
+        """
+        lists = dict(zip(_names(requests), rankings, strict=True))
         # Vectors and n-grams are like those of some passage whatever was typed.
-        if not any(len(ranking) for kind, ranking in answers if kind in ("bm25", "expansion")):
+        if not any(len(lists.get(name, ())) for name in (*_OF_BM25, "expansion")):
             return Ranking.empty()
-        words = _fuse((ranking for kind, ranking in answers if kind in ("bm25", "ngrams")), size)
-        learned = {kind: ranking for kind, ranking in answers if kind not in ("bm25", "ngrams")}
-        if not learned:
-            return words
-        weights = [_CITATIONS_WEIGHT if kind == "citations" else 1.0 for kind in learned]
-        return _fuse([words, *learned.values()], size, [1.0, *weights])
+        of_words = [lists[name] for name in (*_OF_BM25, "ngrams") if name in lists]
+        lists["words"] = reciprocal_rank_fusion(of_words, size, FUSION_K)
+        learned = [name for name in _WEIGHTS if name in lists]
+        if learned:
+            fused = reciprocal_rank_fusion(
+                [lists["words"], *(lists[name] for name in learned)],
+                size,
+                FUSION_K,
+                [1.0, *(_WEIGHTS[name] for name in learned)],
+            )
+        else:
+            fused = lists["words"]
+        parts = {name: _scores_of(fused.ids, ranking) for name, ranking in lists.items()}
+        return Ranking(fused.ids, fused.scores, parts)
 
 
-def _fuse(
-    rankings: Iterable[Ranking], size: int, weights: Sequence[float] | None = None
-) -> Ranking:
-    return reciprocal_rank_fusion(list(rankings), size, FUSION_K, weights)
+_OF_BM25 = tuple(f"bm25-{field}" for field in FIELDS)
+
+
+def _names(requests: Sequence[SearchRequest]) -> list[str]:
+    """The name of each request's ranking: its kind, and what tells it from others of that kind."""
+    names: list[str] = []
+    for request in requests:
+        name = f"bm25-{request.field}" if request.kind == "bm25" else request.kind
+        names.append("window" if name in names else name)
+    return names
+
+
+def _scores_of(ids: Sequence[str], ranking: Ranking) -> Floats:
+    """The scores that passages have in a ranking, 0 where they are not in it."""
+    scores = dict(zip(ranking.ids, ranking.scores.tolist(), strict=True))
+    return np.array([scores.get(identifier, 0.0) for identifier in ids], dtype=np.float64)

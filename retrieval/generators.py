@@ -13,6 +13,7 @@ from allusion_es.core.plugins import start_plugin
 from allusion_es.language.citations.word_parts import Word, grams
 from allusion_es.language.encoders.sentences import SentenceEncoder, cut_warnings
 from allusion_es.language.vectors.types import mean_vectors
+from allusion_es.retrieval.citing_evidence import citing_evidence
 from allusion_es.retrieval.index import CandidateIndex, require_capability
 from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchFilter, SearchRequest
 
@@ -27,6 +28,11 @@ MAX_WORDS = 1024
 
 AROUND = 0.2
 """How much a word around the query counts beside one of its own, chosen on development links."""
+
+
+NAMED = 500
+"""Passages that are asked for by name: twice as many as are wanted by default, since a filter may
+leave some out."""
 
 
 class CandidateGenerator(Protocol):
@@ -198,6 +204,31 @@ class CitationSearch(SearchGenerator):
         return [SearchRequest("citations", field, vector=vector)]
 
 
+class WindowSearch(SearchGenerator):
+    """Cosine of citation vectors, the query's being that of the words around it and its own.
+
+    What is spoken of there may be nearer to a passage than the few words that allude to it.
+    """
+
+    one_field = True
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the neighbours of the window's vector; none where there is no window.
+
+        Raises:
+            UsageError: The index was built without citation vectors.
+        """
+        if index.citations is None:
+            raise UsageError(
+                f"index {index.name!r} has no citation vectors, which window needs; rebuild it "
+                "without --no-learned-links or choose another --first-stage"
+            )
+        _, window = citing_words(query)
+        return [SearchRequest("citations", field, vector=index.citations.query_vector(window))]
+
+
 class DenseSearch(SearchGenerator):
     """Cosine of the vectors that a sentence encoder of the user's gives query and passages.
 
@@ -244,6 +275,32 @@ class ExpansionSearch(SearchGenerator):
     ) -> list[SearchRequest]:
         """One search for the query's lemmas; the field makes no difference."""
         return [SearchRequest("expansion", "lemma", words=words_around(query, index, "lemma"))]
+
+
+class CitingTextSearch(SearchGenerator):
+    """BM25 of the query and each text that is known to cite a passage.
+
+    A passage's score is that of its three most similar citing texts. Words around the texts count
+    like their own, those around the query a fifth.
+    """
+
+    one_field = True
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the passages with the most evidence; the field makes no difference.
+
+        Raises:
+            UsageError: No citing texts are known for the index.
+        """
+        evidence = citing_evidence(index.citations) if index.citations is not None else None
+        if evidence is None:
+            raise UsageError(
+                f"index {index.name!r} has no citing texts, which citing-texts needs; rebuild it "
+                "without --no-learned-links or choose another --first-stage"
+            )
+        return [SearchRequest("named", "lemma", words=evidence.named(query, NAMED))]
 
 
 class AllPassages:

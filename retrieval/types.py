@@ -76,8 +76,9 @@ class SearchRequest:
     """One search of one field.
 
     Attributes:
-        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`; `knn`, `citations` and
-            `dense` use `vector`.
+        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`, and so does `named`, whose
+            words are ids of passages that are known already, each with its score; `knn`,
+            `citations` and `dense` use `vector`.
         field: The field that is searched; only `bm25`, `tfidf` and `knn` know more than one.
         words: How much each word counts, above 0, such as how often it occurs in the query; for
             `ngrams` each gram, for `expansion` each lemma.
@@ -86,7 +87,7 @@ class SearchRequest:
         search_filter: Which passages may be returned.
     """
 
-    kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion", "dense"]
+    kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion", "dense", "named"]
     field: Field
     size: int = 0
     words: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -106,10 +107,13 @@ class Ranking:
     Attributes:
         ids: Passage ids, no id twice.
         scores: Shape (len(ids),), finite, descending; above 0 where `words` are searched.
+        parts: Where several rankings were fused, the score that each passage has in each of
+            them, by the ranking's name, 0 where it is not in it; shape (len(ids),) each.
     """
 
     ids: tuple[str, ...]
     scores: Floats
+    parts: Mapping[str, Floats] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         """The number of ranked passages."""
@@ -117,8 +121,9 @@ class Ranking:
 
     def take(self, numbers: Sequence[int]) -> "Ranking":
         """Some of the passages, in the order of `numbers`."""
-        ids = tuple(self.ids[number] for number in numbers)
-        return Ranking(ids, self.scores[list(numbers)])
+        ids, places = tuple(self.ids[number] for number in numbers), list(numbers)
+        parts = {name: scores[places] for name, scores in self.parts.items()}
+        return Ranking(ids, self.scores[places], parts)
 
     @staticmethod
     def empty() -> "Ranking":

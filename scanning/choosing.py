@@ -275,7 +275,8 @@ def _kind(reading: Reading, choice: Choice, matches: NDArray[np.int64]) -> str:
     """The kind of a choice, from its matches between its bounds and its alignments."""
     weights, same_form = reading.match_weights[matches], reading.same_form[matches]
     return kind_of(
-        words=len(matches),
+        # Words that only texts have that cite the passage weigh nothing here: not shared.
+        words=int(np.count_nonzero(weights)),
         total=float(reading.weights[choice.first : choice.last + 1].sum()),
         in_order=float(reading.alignments.scores[list(choice.segments)].sum()),
         same_form=float(weights[same_form].sum()),
@@ -322,7 +323,7 @@ def _matches(reading: Reading, choice: Choice) -> NDArray[np.int64]:
 
 def _carrying_words(reading: Reading, text: str, matches: NDArray[np.int64]) -> tuple[str, ...]:
     """The words as printed that weigh most, each once; where none weighs much, the heaviest."""
-    places, weights = reading.matches.places[matches], reading.match_weights[matches]
+    places, weights = reading.matches.places[matches], reading.match_worth[matches]
     order = np.lexsort((places, -weights)).tolist()
     heavy = [number for number in order if weights[number] >= _HEAVY] or order[:1]
     spans = [reading.analysis.spans[int(places[number])] for number in heavy]

@@ -4,20 +4,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
-from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.citations.vectors import CitationVectors, unit
 from allusion_es.language.citations.word_parts import Word
 from allusion_es.language.latin.analysis import Analysis
 from allusion_es.scanning.alignment import Alignments
+from allusion_es.scanning.evidence import CITING, COMPARED
 from allusion_es.scanning.segments import CandidateTexts, Matches, Segments, find_matches
 
 CONTEXT = 10
 """Words before and after a segment that `cosine-context` takes in."""
 
-NAMES = (
+MEASURED = (
     "matched", "same-form", "rarest", "passage-share", "text-share", "in-order", "order-share",
     "cosine", "cosine-context", "cosine-lead", "among-rivals", "words", "passage-words",
 )  # fmt: skip
-"""The features, in the order of the columns of `measure` and of the weights in `scan.json`.
+"""The columns of `measure`.
 
 - `matched`: weight of the segment's matches; `same-form`: of those in the same form; `rarest`: of
   the heaviest; `in-order`: of the aligned ones, less what is skipped. All as logarithms.
@@ -29,11 +30,31 @@ NAMES = (
 - `words`, `passage-words`: lengths, as logarithms.
 """
 
+RANKS = ("rank-words", "rank-citations", "rank-citing")
+"""How high the passage is among those that windows at the segment propose, in each of three ways;
+see `reading.Proposals`."""
 
-def equal_forms(analysis: Analysis, texts: CandidateTexts, matches: Matches) -> NDArray[np.bool_]:
-    """Whether the passage of each match has the word in the same form, shape (matches,)."""
+CITED_WORDS = "cited-words"
+"""Worth of the words that only texts have that cite the passage, as a logarithm."""
+
+NAMES = (*MEASURED, *RANKS, CITED_WORDS, *CITING, *COMPARED)
+"""The features of a segment, in the order of the columns of `Reading.features` and of the weights
+in `scan.json`. For the last two groups see `evidence`."""
+
+
+def equal_forms(
+    analysis: Analysis, texts: CandidateTexts, matches: Matches, near: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Whether the passage of each match has the word in the same form, shape (matches,).
+
+    Args:
+        analysis: The words of the text.
+        texts: The passages.
+        matches: Words of the text, each with a passage.
+        near: As `find_matches` takes it.
+    """
     size = max(len(analysis.tokens), 1)
-    forms = find_matches(analysis.tokens, texts.tokens)
+    forms = find_matches(analysis.tokens, texts.tokens, near=near)
     keys = matches.passages * size + matches.places
     # Both are sorted, so that a binary search serves, many times as fast as `np.isin`.
     known = np.append(forms.passages * size + forms.places, -1)
@@ -50,7 +71,7 @@ def measure(
     idf: Floats,
     citations: CitationVectors | None,
 ) -> Floats:
-    """The features of segments, shape (n, len(NAMES)).
+    """The features of segments that are made of shared words, shape (n, len(MEASURED)).
 
     Args:
         segments: n of them; `begins` and `ends` point into the matches.
@@ -62,7 +83,7 @@ def measure(
         idf: idf of each word of the text, shape (words,).
         citations: Vectors of texts; without them the cosines are 0.
     """
-    matched = _sums(weights, segments)
+    matched = sums(weights, segments)
     whole = texts.lemmas.counts
     of_passage = whole.sums(texts.weights[whole.codes] * whole.counts)[segments.passages]
     of_text = _sums_of_words(idf, segments)
@@ -72,7 +93,7 @@ def measure(
     in_order = alignments.scores.astype(np.float64)
     columns = (
         np.log1p(matched),
-        np.log1p(_sums(np.where(same_form, weights, 0.0), segments)),
+        np.log1p(sums(np.where(same_form, weights, 0.0), segments)),
         np.log1p(_greatest(weights, segments)),
         _share(matched, of_passage),
         _share(matched, of_text),
@@ -130,16 +151,32 @@ def _cosines(
     passages = citations.text_vectors(
         [_passage_words(texts, number) for number in numbers.tolist()]
     )
-    words: list[Word] = list(zip(analysis.tokens, analysis.lemmas, strict=True))
-    bounds = list(zip(segments.firsts.tolist(), segments.lasts.tolist(), strict=True))
-    own = citations.text_vectors([words[first : last + 1] for first, last in bounds])
-    around = citations.text_vectors(
-        [words[max(0, first - CONTEXT) : last + 1 + CONTEXT] for first, last in bounds]
-    )
+    vectors = _sums_of_vectors(analysis, citations)
+    last = len(analysis.tokens)
+    firsts, ends = segments.firsts, segments.lasts + 1
+    before, after = np.maximum(firsts - CONTEXT, 0), np.minimum(ends + CONTEXT, last)
+    own = unit((vectors[ends] - vectors[firsts]).astype(np.float32))
+    around = unit((vectors[after] - vectors[before]).astype(np.float32))
     theirs = passages[where]
     both = (np.einsum("ij,ij->i", each, theirs).astype(np.float64) for each in (own, around))
     cosine, context = both
     return cosine, context
+
+
+def _sums_of_vectors(analysis: Analysis, citations: CitationVectors) -> Floats:
+    """Sums of the vectors of the words before each place, shape (words + 1, dimension).
+
+    The difference of two is the vector of the stretch between them, where a word counts as often
+    as it occurs (in `CitationVectors.text_vectors` by the root of that): thousands of stretches
+    cost no more than two look-ups each.
+    """
+    words: list[Word] = list(zip(analysis.tokens, analysis.lemmas, strict=True))
+    distinct = list(dict.fromkeys(words))
+    numbers = {word: number for number, word in enumerate(distinct)}
+    each = citations.known_word_vectors(distinct)[[numbers[word] for word in words]]
+    sums = np.zeros((len(words) + 1, citations.dimension))
+    np.cumsum(each, axis=0, out=sums[1:])
+    return sums
 
 
 def _passage_words(texts: CandidateTexts, number: int) -> list[Word]:
@@ -152,7 +189,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.asarray(np.minimum(shares, 1.0))
 
 
-def _sums(values: Floats, segments: Segments) -> Floats:
+def sums(values: Floats, segments: Segments) -> Floats:
     """Sums over the matches of each segment, shape (n,)."""
     total = np.concatenate(([0.0], np.cumsum(values)))
     return np.asarray(total[segments.ends] - total[segments.begins])

@@ -16,7 +16,7 @@ from allusion_es.scanning.model import ScanOptions, calibration_hash
 SUFFIX = ".scan"
 """Suffix of the names of journals."""
 
-_PARTS = ("core", "language", "retrieval", "es", "corpora", "scanning")
+_PARTS = ("core", "language", "retrieval", "rerankers", "es", "corpora", "scanning")
 """Packages on whose code findings depend: after a change of one no journal is gone on from."""
 
 

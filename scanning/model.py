@@ -1,20 +1,21 @@
 """The options of a scan, and the fitted models that say how likely a segment alludes.
 
-A model is a logistic regression on the features of a segment. `scan.json` holds three of them, with
-the precision and recall that were measured at each threshold.
+A model is a logistic regression on the features of a segment, and may have trees that correct it.
+`scan.json` holds three of them, with the precision and recall that were measured at each threshold.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import numpy as np
 
 from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
+from allusion_es.rerankers._shared.trees import Tree, Trees
 from allusion_es.retrieval.types import SearchFilter
 from allusion_es.scanning.features import NAMES
 
@@ -55,17 +56,21 @@ class ScanOptions:
             raise UsageError(f"give a number from 1 to {MOST}, not {self.top}", argument="top")
 
 
-FORMAT = 1
+FORMAT = 2
 """Version of `scan.json`; raised whenever the file or the meaning of a feature changes."""
 
 _FILE = "scan.json"
-"""The fitted models, made by `benchmarks/calibrate_scan.py`."""
+"""The fitted models, made by `learning.scan_model`."""
 
 _NEAR = 0.03
 """Distance up to which a point's figures are told of another threshold; points are 0.05 apart."""
 
 MODELS = ("default", "words", "fast")
 """The model with citation vectors, the one without, and the one for `--fast`."""
+
+
+DOUBT = -6.0
+"""Log odds below which trees are not asked: they would change them, but not make a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +97,22 @@ class Calibration:
         weights: One for each of `features.NAMES`.
         threshold: The probability that findings need by default.
         points: Measured figures, by ascending threshold.
+        trees: What they sum to is added to the log odds; none by default.
     """
 
     bias: float
     weights: tuple[float, ...]
     threshold: float
     points: tuple[Point, ...] = ()
+    trees: tuple[Tree, ...] = ()
 
     def log_odds(self, features: Floats) -> Floats:
         """The log odds of each row of features, shape (n,)."""
-        return np.asarray(features @ np.array(self.weights) + self.bias)
+        odds = np.asarray(features @ np.array(self.weights) + self.bias)
+        if self.trees:
+            asked = odds >= DOUBT
+            odds[asked] += _prepared(self.trees).sums(features[asked])
+        return odds
 
     def probabilities(self, features: Floats) -> Floats:
         """The probability of each row of features, from 0 to 1, shape (n,).
@@ -152,6 +163,31 @@ class Calibration:
             )
         return chosen
 
+    def to_json(self) -> dict[str, object]:
+        """The model as plain values, for `parse_calibration`; trees ask for features by number."""
+        numbers = {name: number for number, name in enumerate(NAMES)}
+        return {
+            "bias": self.bias,
+            "weights": list(self.weights),
+            "threshold": self.threshold,
+            "points": [[p.threshold, p.precision, p.recall] for p in self.points],
+            "trees": [
+                [
+                    [numbers[name] for name in tree.features],
+                    list(tree.thresholds),
+                    list(tree.lefts),
+                    list(tree.rights),
+                    list(tree.leaves),
+                ]
+                for tree in self.trees
+            ],
+        }
+
+
+@lru_cache(maxsize=16)
+def _prepared(trees: tuple[Tree, ...]) -> Trees:
+    return Trees(trees, NAMES)
+
 
 def calibration(name: str) -> Calibration:
     """The fitted model of that name that comes with the program.
@@ -180,7 +216,11 @@ def parse_calibration(data: Mapping[str, object], name: str) -> Calibration:
     model = models[name]
     points = tuple(Point(*row) for row in model["points"])
     weights: Sequence[float] = model["weights"]
-    return Calibration(model["bias"], tuple(weights), model["threshold"], points)
+    trees = tuple(
+        Tree(tuple(NAMES[number] for number in asked), *(tuple(each) for each in rest))
+        for asked, *rest in model["trees"]
+    )
+    return Calibration(model["bias"], tuple(weights), model["threshold"], points, trees)
 
 
 @cache

@@ -6,19 +6,28 @@ that lie close together make segments, and each promising segment is aligned and
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats
+from allusion_es.core.arrays import Floats, Singles
+from allusion_es.language.citations.citing_texts import CitingTexts
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.latin.analysis import Analysis
+from allusion_es.retrieval.citing_evidence import citing_evidence
 from allusion_es.retrieval.generators import searched_words
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import FIELDS, SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import idf
 from allusion_es.scanning.alignment import PRICE, Alignments, align_segments
-from allusion_es.scanning.features import equal_forms, measure, rivalry
+from allusion_es.scanning.evidence import (
+    cited_matches,
+    citing_features,
+    compared_features,
+    joined_matches,
+)
+from allusion_es.scanning.features import RANKS, equal_forms, measure, rivalry, sums
 from allusion_es.scanning.segments import (
     CandidateTexts,
     Matches,
@@ -29,13 +38,13 @@ from allusion_es.scanning.segments import (
     similar_words,
 )
 
-LEAST = 6.0
+LEAST = 5.0
 """Score of a segment worth looking at; below it lie a word or two that anybody uses."""
 
 FAST_LEAST = 9.0
 """Score that a segment needs in a fast scan, which wants only the clearest."""
 
-RIVALS = 0.4
+RIVALS = 0.3
 """Share of the best score at the same words that a segment needs to be looked at."""
 
 
@@ -49,11 +58,13 @@ class Reading:
         weights: idf of each word of the text, shape (words,).
         matches: Words of the text that passages have; `segments.begins` and `ends` point into
             them.
-        match_weights: The weight of each match, shape (matches,).
+        match_weights: The weight of each match, shape (matches,); 0 for words that only texts
+            have that cite the passage.
+        match_worth: The same, where these words count too.
         same_form: Whether each match is in the same form, not only of the same lemma.
         segments: n stretches of the text, each with a passage.
         alignments: Of each segment with its passage.
-        features: Of each segment, shape (n, len(NAMES)).
+        features: Of each segment, shape (n, len(NAMES)); the columns are those of `NAMES`.
     """
 
     analysis: Analysis
@@ -61,6 +72,7 @@ class Reading:
     weights: Floats
     matches: Matches
     match_weights: Floats
+    match_worth: Floats
     same_form: NDArray[np.bool_]
     segments: Segments
     alignments: Alignments
@@ -84,7 +96,10 @@ def read(
         citations: Vectors of words and texts; without them words are equal or not.
         fast: Look less often, and only at what is clear.
     """
-    ids = candidates(index, analysis, search_filter, citations, fast=fast)
+    known_citing = citing_evidence(citations) if citations is not None else None
+    citing = known_citing.texts if known_citing is not None else None
+    proposals = propose(index, analysis, search_filter, citations, citing, fast=fast)
+    ids = proposals.ids
     tokens, lemmas = (index.texts(field, ids) for field in FIELDS)
     known = index.statistics("lemma", lemmas.words)
     texts = CandidateTexts(ids, tokens, lemmas, idf(known.df, known.passages))
@@ -92,18 +107,37 @@ def read(
     # A word that the passages lack is as rare as one that a single passage has.
     weights = idf(np.maximum(known.df, 1), known.passages)
     similar = [] if citations is None else similar_words(analysis, texts, weights, citations)
-    matches = find_matches(analysis.lemmas, texts.lemmas, similar)
+    near = proposals.near(len(analysis.tokens))
+    matches = find_matches(analysis.lemmas, texts.lemmas, similar, near)
     of_matches = match_weights(matches, texts)
-    segments = find_segments(matches.passages, matches.places, of_matches, PRICE)
+    worth = of_matches
+    if citing is not None:
+        more, worth_of_more = cited_matches(analysis, texts, weights, citing, matches, near)
+        matches, order = joined_matches(matches, more)
+        worth = np.concatenate((of_matches, worth_of_more))[order]
+        of_matches = np.concatenate((of_matches, np.zeros(len(worth_of_more))))[order]
+    segments = find_segments(matches.passages, matches.places, worth, PRICE)
     # Aligning costs most of the time, so that unlikely segments are dropped before.
     segments = segments.take(segments.scores >= (FAST_LEAST if fast else LEAST))
+    ranks = proposals.ranks_at(segments)
+    is_near = np.asarray(ranks.any(axis=1))
+    segments, ranks = segments.take(is_near), ranks[is_near]
     best = rivalry(segments, len(analysis.tokens))
-    segments = segments.take(segments.scores >= RIVALS * best)
+    is_rival = segments.scores >= RIVALS * best
+    segments, ranks = segments.take(is_rival), ranks[is_rival]
     alignments = align_segments(analysis, texts, segments)
-    forms = equal_forms(analysis, texts, matches)
-    features = measure(segments, of_matches, forms, alignments, analysis, texts, weights, citations)
+    forms = equal_forms(analysis, texts, matches, near)
+    features = np.column_stack(
+        (
+            measure(segments, of_matches, forms, alignments, analysis, texts, weights, citations),
+            ranks,
+            np.log1p(sums(worth - of_matches, segments)),
+            citing_features(segments, analysis, texts, citing),
+            compared_features(segments, analysis, texts, weights, citations),
+        )
+    )
     return Reading(
-        analysis, texts, weights, matches, of_matches, forms, segments, alignments, features
+        analysis, texts, weights, matches, of_matches, worth, forms, segments, alignments, features
     )
 
 
@@ -114,42 +148,107 @@ STEP = 10
 """Words from the start of one window to that of the next: each word is in two windows."""
 
 EACH = 30
-"""Passages that a window proposes by its lemmas, and again by its citation vector."""
+"""Passages that a window proposes by its lemmas, and again by its citation vector and by the texts
+that are known to cite them."""
+
+RANK_OFFSET = 10
+"""A rank r counts as `RANK_OFFSET / (RANK_OFFSET + r)`, so that the first ten differ most."""
 
 
-def candidates(
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """The passages that the windows of a text propose.
+
+    Attributes:
+        ids: Their ids, sorted.
+        windows: First word and end (exclusive) of each window.
+        ranks: For each way of searching, window and passage `RANK_OFFSET / (RANK_OFFSET + rank)`,
+            0 where it is not proposed; shape (len(RANKS), windows, passages).
+    """
+
+    ids: tuple[str, ...]
+    windows: tuple[tuple[int, int], ...]
+    ranks: Singles
+
+    def near(self, words: int) -> NDArray[np.bool_]:
+        """Which word of the text is in or near a window that proposes which passage.
+
+        A passage that another part of the text proposes shares words with this part by chance.
+
+        Args:
+            words: Words of the text.
+
+        Returns:
+            Shape (words, passages).
+        """
+        near = np.zeros((words, len(self.ids)), dtype=bool)
+        proposed = np.asarray(self.ranks.any(axis=0))
+        for (start, end), row in zip(self.windows, list(proposed), strict=True):
+            near[max(start - STEP, 0) : end + STEP, row] = True
+        return near
+
+    def ranks_at(self, segments: Segments) -> Floats:
+        """The best ranks that windows with a word of a segment give its passage.
+
+        Returns:
+            Shape (n, len(RANKS)); all 0 where no such window proposes it.
+        """
+        found = np.zeros((len(segments), len(RANKS)))
+        if not len(segments):
+            return found
+        starts, ends = np.array(self.windows).T
+        window = np.searchsorted(ends, segments.firsts, side="right")
+        until = np.searchsorted(starts, segments.lasts, side="right")
+        while True:
+            window = np.minimum(window, until - 1)
+            np.maximum(found, self.ranks[:, window, segments.passages].T, out=found)
+            if (window == until - 1).all():
+                return found
+            window = window + 1
+
+
+def propose(
     index: CandidateIndex,
     analysis: Analysis,
     search_filter: SearchFilter,
     citations: CitationVectors | None,
+    citing: CitingTexts | None,
     *,
     fast: bool = False,
-) -> tuple[str, ...]:
-    """Ids of the passages that the windows of a text propose, sorted.
+) -> Proposals:
+    """The passages that the windows of a text propose.
 
     Args:
         index: Where to look.
         analysis: The words of the text.
         search_filter: Which passages may be proposed.
         citations: Vectors of windows; without them only lemmas propose.
+        citing: Texts that are known to cite passages; None if none are known.
         fast: Windows do not overlap.
     """
-    found = list(windows(len(analysis.tokens), step=WINDOW if fast else STEP))
-    requests = []
-    for start, end in found:
+    found = tuple(windows(len(analysis.tokens), step=WINDOW if fast else STEP))
+    request = partial(SearchRequest, field="lemma", size=EACH, search_filter=search_filter)
+    requests: list[tuple[int, int, SearchRequest]] = []  # which of RANKS, window, what to search
+    for number, (start, end) in enumerate(found):
         words = searched_words(analysis.lemmas[start:end], index, "lemma")
-        requests.append(
-            SearchRequest("bm25", "lemma", EACH, words=words, search_filter=search_filter)
-        )
+        requests.append((0, number, request("bm25", words=words)))
+        if citing is not None:
+            named = citing.nearest(dict.fromkeys(words, 1.0), EACH)
+            requests.append((2, number, request("named", words=named)))
     if citations is not None:
         words_of = list(zip(analysis.tokens, analysis.lemmas, strict=True))
         vectors = citations.text_vectors([words_of[start:end] for start, end in found])
-        requests += [
-            SearchRequest("citations", "lemma", EACH, vector=vector, search_filter=search_filter)
-            for vector in vectors
-            if vector.any()
-        ]
-    return tuple(sorted({each for ranking in index.search(requests) for each in ranking.ids}))
+        for number, vector in enumerate(vectors):
+            if vector.any():
+                requests.append((1, number, request("citations", vector=vector)))
+    rankings = index.search([request for _, _, request in requests])
+    ids = tuple(sorted({each for ranking in rankings for each in ranking.ids}))
+    places = {identifier: place for place, identifier in enumerate(ids)}
+    ranks = np.zeros((len(RANKS), len(found), len(ids)), dtype=np.float32)
+    for (kind, window, _), ranking in zip(requests, rankings, strict=True):
+        damped = RANK_OFFSET / (RANK_OFFSET + 1.0 + np.arange(len(ranking)))
+        ranks[kind, window, [places[identifier] for identifier in ranking.ids]] = damped
+    return Proposals(ids, found, ranks)
 
 
 def windows(words: int, size: int = WINDOW, step: int = STEP) -> Iterator[tuple[int, int]]:

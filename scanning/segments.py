@@ -99,7 +99,10 @@ class Matches:
 
 
 def find_matches(
-    lemmas: Sequence[str], texts: CodedTexts, similar: Sequence[tuple[str, int, float]] = ()
+    lemmas: Sequence[str],
+    texts: CodedTexts,
+    similar: Sequence[tuple[str, int, float]] = (),
+    near: NDArray[np.bool_] | None = None,
 ) -> Matches:
     """All matches between a text and passages, one for each word and passage.
 
@@ -109,6 +112,8 @@ def find_matches(
         similar: Words of the text that match other words of the passages: the word, the
             other's number in `texts.words`, and their likeness. Of several matches of one
             word of the text with one passage only the one of greatest likeness is kept.
+        near: Which word of the text may match which passage, shape (words, passages); all may
+            where it is None.
 
     Example:
         >>> from allusion_es.retrieval.coded_texts import code_texts
@@ -136,6 +141,9 @@ def find_matches(
     owners = np.repeat(entries.texts, found)
     shift = np.arange(len(owners)) - np.repeat(np.cumsum(found) - found, found)
     rows = np.repeat(first[entries.codes], found) + shift
+    if near is not None:
+        kept = near[places[rows], owners]
+        owners, rows = owners[kept], rows[kept]
     return _closest(owners, places[rows], codes[rows], likeness[rows])
 
 

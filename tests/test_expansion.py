@@ -1,26 +1,22 @@
-"""Expansion: the file of citing words, the weights by hand, the searches."""
+"""Expansion: the words of citing texts, the weights by hand, the searches."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from learning_fixtures import NAMES, code_links, collection, link
+from learning_fixtures import NAMES, code_links, collection
 
-from allusion_es.core.errors import InputError, UsageError
-from allusion_es.language.citations.citing_words import (
+from allusion_es.core.errors import UsageError
+from allusion_es.language.citations.citing_texts import (
     SUFFIX,
-    CitingWords,
-    citing_words_of,
-    merged,
-    save_citing_words,
+    CitingText,
+    save_citing_texts,
 )
 from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
 from allusion_es.language.latin.analysis import Analyser
-from allusion_es.learning.learn import count_citing_words
 from allusion_es.learning.train import CitationTraining, train
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.expansion import SUGGESTED_WEIGHT, bit_weights, weight_bits
@@ -30,7 +26,13 @@ from allusion_es.retrieval.types import FIELDS, Query, SearchFilter, SearchReque
 
 TEXTS = {f"p.{number}": f"{name} est magnum et bonum" for number, name in enumerate(NAMES)}
 SETTINGS = Analyser().settings
-COUNTS = {"p.1": {"sagena": 3, "mare": 1}, "p.2": {"sagena": 1}, "elsewhere": {"pharetra": 9}}
+CITING = [
+    CitingText(("p.1",), ("mare", "sagena"), ()),
+    CitingText(("p.1",), ("sagena",), ()),
+    CitingText(("p.1", "p.2"), ("sagena",), ()),
+    *[CitingText(("elsewhere",), ("pharetra",), ())] * 9,
+]
+"""Of `p.1` three texts, which have `sagena` three times, `mare` once; one of them has p.2 too."""
 
 
 @pytest.fixture
@@ -38,47 +40,8 @@ def model(tmp_path: Path) -> CitationVectors:
     path = tmp_path / "little.citations"
     table = train(code_links(60), collection(), None, CitationTraining(dimension=16, batch=32))
     name = save_citation_vectors(path, table, SETTINGS, {})
-    save_citing_words(path.with_suffix(SUFFIX), COUNTS, SETTINGS, {"vectors": name})
+    save_citing_texts(path.with_suffix(SUFFIX), CITING, SETTINGS, {"vectors": name})
     return CitationVectors(path)
-
-
-def test_the_file_gives_back_what_it_got(model: CitationVectors) -> None:
-    words = citing_words_of(model)
-    assert words is not None
-    assert words.table() == COUNTS
-    again = model.path.with_name("again.expansion")
-    save_citing_words(again, dict(reversed(COUNTS.items())), SETTINGS, {"vectors": model.name})
-    assert again.read_bytes() == model.path.with_suffix(SUFFIX).read_bytes()
-
-
-def test_another_file_is_refused(model: CitationVectors, tmp_path: Path) -> None:
-    path = model.path.with_suffix(SUFFIX)
-    save_citing_words(path, COUNTS, SETTINGS, {"vectors": "0000"})
-    with pytest.raises(InputError, match="does not belong to citation vectors"):
-        citing_words_of(model)
-    stop = replace(SETTINGS, stop_words=True)
-    save_citing_words(path, COUNTS, stop, {"vectors": model.name})
-    with pytest.raises(InputError, match="does not belong"):
-        citing_words_of(model)
-    with pytest.raises(InputError, match="not citing words of format 1 but citation vectors"):
-        CitingWords(model.path)
-    with pytest.raises(InputError, match="cannot be read"):
-        CitingWords(tmp_path / "none.expansion")
-    path.unlink()
-    assert citing_words_of(model) is None
-
-
-def test_counting_and_adding_up() -> None:
-    texts = collection(["rex magnus", "mare"])
-    links = [link("sagena sagena rete", 0, 1), link("sagena", 1, before="lux")]
-    counts = count_citing_words(links, texts)
-    assert counts == {"p.0": {"sagena": 1, "rete": 1}, "p.1": {"sagena": 2, "rete": 1}}
-    assert merged([counts, {"p.0": {"rete": 2}, "q": {"x": 1}}]) == {
-        "p.0": {"sagena": 1, "rete": 3},
-        "p.1": {"sagena": 2, "rete": 1},
-        "q": {"x": 1},
-    }
-    assert counts["p.0"]["rete"] == 1  # what is added up is not changed
 
 
 def test_weights_by_hand(model: CitationVectors) -> None:

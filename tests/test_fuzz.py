@@ -23,7 +23,7 @@ INPUTS = int(os.environ.get("ALLUSION_FUZZ_INPUTS", 2_000))
 READERS = (
     "passages", "source", "tei", "html", "docx", "vulgate", "gold", "qrels", "run",
     "references", "spans", "queries", "ranker", "index", "citations", "translations",
-    "expansion", "run-cache", "dictionary", "checkpoint", "vectors", "wordnet", "store",
+    "citing", "run-cache", "dictionary", "checkpoint", "vectors", "wordnet", "store",
     "journal", "cross-references", "archive", "manifest", "query", "server",
 )  # fmt: skip
 Rows = dict[str, dict[str, str]]

@@ -15,7 +15,8 @@ from allusion_es.language.latin.analysis import Analysis
 from allusion_es.local.index import LocalIndex
 from allusion_es.rerankers._shared.features import FeatureMaker
 from allusion_es.rerankers._shared.spelling import Spelling
-from allusion_es.rerankers.learned import Learned, read_model, write_model
+from allusion_es.rerankers._shared.trees import Tree
+from allusion_es.rerankers.learned import Learned, RankerSet, read_model, write_model
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
 from allusion_es.retrieval.coded_texts import code_texts
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
@@ -125,7 +126,9 @@ NAMES = ("coverage", "length")
 
 def test_a_written_model_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "one.ranker"
-    write_model(path, {"queries": "7"}, {"words": (NAMES, np.array([2.0, 0.5]), np.array([1, -3]))})
+    write_model(
+        path, {"queries": "7"}, {"words": RankerSet(NAMES, np.array([2.0, 0.5]), np.array([1, -3]))}
+    )
     model = read_model(path)
     assert model.about == {"queries": "7"}
     assert model.weights("words", ("length", "coverage")).tolist() == [-6.0, 0.5]
@@ -135,13 +138,50 @@ def test_a_written_model_is_read_again(tmp_path: Path) -> None:
         model.weights("citations", NAMES)
 
 
+def test_trees_are_written_and_read_and_add_to_the_linear_score(tmp_path: Path) -> None:
+    """A tree of two leaves by hand: texts with a word in common get 2, others -1."""
+    maker, collection, candidates = FeatureMaker(), Collection(), trial_candidates(TEXTS)
+    made = maker.features(trial_query("z y"), candidates, collection)
+    linear = np.where(np.array(made.names) == "length", 1.0, 0.0)
+    tree = Tree(("shared-lemmas",), (0.5,), (-1,), (-2,), (-1.0, 2.0))
+    path = tmp_path / "trees.ranker"
+    write_model(
+        path, {}, {"words": RankerSet(made.names, np.ones(len(made.names)), linear, (tree,))}
+    )
+    ranker = Learned(str(path))
+    lengths, found = np.log([4, 3, 2, 3]), np.array([2.0, 2.0, -1.0, 2.0])
+    standard = [(one - one.mean()) / one.std() for one in (lengths, found)]
+    scores = ranker.score(trial_query("z y"), candidates, collection)
+    assert scores == pytest.approx(standard[0] + standard[1], abs=1e-5)
+    for score, reason in zip(
+        scores, ranker.explain(trial_query("z y"), candidates, collection), strict=True
+    ):
+        parts = {part.query_word: part.contribution for part in reason or ()}
+        assert sum(parts.values()) == pytest.approx(score)
+        assert "‹trees›" in parts
+    alone = read_model(path).without_trees()
+    assert alone.trees("words", made.names) is None
+
+
+FIRST = "allusion-es ranker 2\n"
+LINEAR = f"{FIRST}linear\twords\tlength\t1\t1\n"
+LEAVES = "leaf\twords\t0\t0\t1\nleaf\twords\t0\t1\t2\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", ":1: not a ranker"),
-        ("allusion-es ranker 1\nwords\tlength\t0\t1\n", ":2: not kind, feature"),
-        ("allusion-es ranker 1\nabout\ta\tb\nwords\tlength\t1\n", ":3: not kind, feature"),
-        ("allusion-es ranker 1\nwords\tlength\t1\tnan\n", ":2: not kind, feature"),
+        ("allusion-es ranker 1\nwords\tlength\t1\t1\n", ":1: not a ranker"),
+        (f"{FIRST}linear\twords\tlength\t0\t1\n", ":2: a scale must be above 0"),
+        (f"{FIRST}about\ta\tb\nlinear\twords\tlength\t1\n", ":3: not a line of a ranker"),
+        (f"{FIRST}linear\twords\tlength\t1\tnan\n", ":2: 'nan' is no number"),
+        (f"{FIRST}linear\twords\tlength\t1\t1e30\n", ":2: '1e30' is no number"),
+        (f"{FIRST}node\twords\t0\t1\tlength\t1\t-1\t-2\n", ":2: trees and nodes must be"),
+        (f"{FIRST}leaf\twords\t0\t0\t1\n", ":2: leaves must follow"),
+        (f"{LINEAR}node\twords\t0\t0\twidth\t1\t-1\t-2\n{LEAVES}", "unknown feature width"),
+        (f"{LINEAR}node\twords\t0\t0\tlength\t1\t0\t-2\n{LEAVES}", "tree 0 of words: "),
+        (f"{LINEAR}node\twords\t0\t0\tlength\t1\t-1\t-9\n{LEAVES}", "tree 0 of words: "),
     ],
 )
 def test_what_is_no_model_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -158,7 +198,7 @@ def test_the_score_is_the_weighted_sum(tmp_path: Path) -> None:
     made = maker.features(trial_query("z y"), candidates, collection)
     scales, weights = np.full(len(made.names), 2.0), np.arange(len(made.names)) / 10 - 1
     path = tmp_path / "all.ranker"
-    write_model(path, {}, {"words": (made.names, scales, weights)})
+    write_model(path, {}, {"words": RankerSet(made.names, scales, weights)})
     scores = Learned(str(path)).score(trial_query("z y"), candidates, collection)
     assert scores == pytest.approx(made.values @ (weights / 2), rel=1e-4)
 
@@ -178,7 +218,9 @@ def test_the_shipped_model_has_the_features_of_this_program() -> None:
         model = read_model(path)
     made = FeatureMaker().features(trial_query("x"), trial_candidates(TEXTS), Collection())
     assert len(model.weights("words", made.names)) == len(made.names)
-    assert set(made.names) < set(model.sets["citations"])
+    assert set(made.names) < set(model.sets["citations"].features)
+    assert len(model.sets["citations"].trees) == 300
+    assert not model.sets["words"].trees
 
 
 def test_the_paper_s_example_is_found_and_explained(vulgate_index: LocalIndex) -> None:

@@ -289,12 +289,13 @@ def test_equal_forms_are_those_whose_form_the_passage_has() -> None:
     lemmas = code_texts([(analysis.lemmas[0], "dico"), (analysis.lemmas[0],), ("nihil",)])
     texts = CandidateTexts(("a", "b", "c"), tokens, lemmas, np.ones(len(lemmas.words)))
     found = find_matches(analysis.lemmas, lemmas)
-    same = equal_forms(analysis, texts, found)
+    near = np.ones((4, 3), dtype=bool)
+    same = equal_forms(analysis, texts, found, near)
     pairs = zip(found.passages.tolist(), found.places.tolist(), same.tolist(), strict=True)
     assert list(pairs) == [
         (0, 0, False), (0, 1, True), (0, 2, False), (1, 0, False), (1, 1, False), (1, 2, True),
     ]  # fmt: skip
     none = code_texts([(), (), ()])
     assert not equal_forms(
-        analysis, CandidateTexts(texts.ids, none, lemmas, texts.weights), found
+        analysis, CandidateTexts(texts.ids, none, lemmas, texts.weights), found, near
     ).any()

@@ -97,9 +97,10 @@ def lemma_key(lemma: str) -> int:
     return _key("l" + lemma)
 
 
-def gram_keys(form: str) -> list[int]:
+@lru_cache(maxsize=1 << 15)  # a new word of a passage is asked for by its vector and its spelling
+def gram_keys(form: str) -> tuple[int, ...]:
     """Return the 64-bit keys of the n-grams of a form."""
-    return [gram_key(gram) for gram in grams(form)]
+    return tuple([gram_key(gram) for gram in grams(form)])
 
 
 @lru_cache(maxsize=1 << 16)  # words share most of their n-grams

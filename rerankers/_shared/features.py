@@ -1,21 +1,21 @@
 """Features of candidates for a learned ranker: scores, ranks, shared words, neighbours."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
-from allusion_es.language.citations.vectors import CitationVectors, unit
 from allusion_es.language.latin.analysis import Analysis
+from allusion_es.rerankers._shared.citation_words import ComparedWords, compare_words
 from allusion_es.rerankers._shared.spelling import Spelling
 from allusion_es.rerankers.bm25 import Bm25
-from allusion_es.rerankers.citation_cosine import CitationCosine
 from allusion_es.rerankers.local_alignment import LocalAlignment
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.tfidf import TfIdf
+from allusion_es.retrieval.citing_evidence import citing_evidence
 from allusion_es.retrieval.generators import citing_words
 from allusion_es.retrieval.reranking import (
     UNDEFINED,
@@ -34,10 +34,18 @@ from allusion_es.retrieval.weighting import idf
 RANK_OFFSET = 10
 """A rank r counts as `RANK_OFFSET / (RANK_OFFSET + r)`, so that the first ten differ most."""
 
-CITATIONS = ("citations", "citations-context")
-"""Scores that only an index with citation vectors gives."""
+STAGES = ("bm25-token", "bm25-lemma", "ngrams", "words", "expansion")
+"""Parts of the default first stage whose scores are features: `stage-bm25-token` and so on.
 
-_WITH_NEIGHBOURS = ("bm25-lemma", "local-alignment-lemma", "citations-context")
+Those of citation vectors and citing texts have features of their own, for all candidates."""
+
+_ALONE = ("alike", "largest")
+"""Beginnings of the names of word comparisons that have no share of the best and no rank."""
+
+_WITH_NEIGHBOURS = (
+    "bm25-lemma", "local-alignment-lemma", "citations-context", "maxsim", "citing-context-three",
+    "first-stage", "stage-expansion",
+)  # fmt: skip
 """Scores of which the verses before and after give a feature: an allusion may run over both."""
 
 _WITH_LENGTH = ("bm25-lemma", "soft-cosine", "citations-context")
@@ -48,6 +56,9 @@ _UNBROKEN = 100.0
 
 ByField = dict[Field, Candidates]
 """The same candidates with their tokens and with their lemmas."""
+
+Named = dict[str, Floats]
+"""Features or scores by name, one number a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +78,25 @@ class FeatureMaker:
     """Computes features of candidates.
 
     A feature `NAME`, `NAME/best` and `NAME/rank` each is a score as it is, divided by the best
-    among the candidates, and as a damped reciprocal rank among them.
+    among the candidates, and as a damped reciprocal rank among them. The scores are:
+
+    - those of other rerankers: `scorers`;
+    - `first-stage`, and `stage-…` for the rankings that it was fused from (`STAGES`);
+    - `citations`, `citations-context`, `citations-window`: cosines of citation vectors with the
+      query, with it and the words around it, with both together as one text;
+    - `maxsim…`, `aligned…`: words compared one by one, see `ComparedWords.features`;
+    - `citing-own`, `citing-whole`, `citing-context`: evidence from citing texts, see
+      `citing_evidence`; `…-three` that of a passage's best three.
+
+    Other features: what query and passage share, lengths, the verses before and after
+    (`…/neighbour`), and how much of the chapter and the book is near to the query.
 
     Args:
         parts: The scores to make features of, by the names that `feature_part` gives; None for
             all.
 
     Attributes:
-        scorers: The rerankers that give these scores, with the field whose words they compare.
+        scorers: The rerankers that give scores, with the field whose words they compare.
     """
 
     def __init__(self, parts: Iterable[str] | None = None) -> None:
@@ -89,8 +111,6 @@ class FeatureMaker:
             "run": ("token", LocalAlignment(gap=_UNBROKEN)),
             "spelling": ("token", Spelling()),
             "window": ("lemma", _WindowBm25()),
-            "citations": ("lemma", CitationCosine(context=0.0)),
-            "citations-context": ("lemma", CitationCosine()),
         }
         wanted = set(scorers if parts is None else parts)
         self.scorers = {name: scorer for name, scorer in scorers.items() if name in wanted}
@@ -100,48 +120,98 @@ class FeatureMaker:
     ) -> CandidateFeatures:
         """The features of all candidates of a query; all, since their ranks are features too."""
         both = in_both_fields(candidates, collection)
-        scores = self._scores(query, both, collection)
-        named: dict[str, Floats] = {}
+        scores = self._of_words(query, both, collection)
+        scores |= _of_stages(candidates)
+        compared = compared_words(query, both, collection)
+        if compared is not None:
+            scores |= _of_citations(query, compared, collection)
+        scores |= _of_citing_texts(query, candidates, collection)
+        named = _shared(query, both["lemma"], collection)
         for name, values in scores.items():
             named[name] = values
-            named[f"{name}/best"] = _of_best(values)
-            named[f"{name}/rank"] = _damped_ranks(values)
-        named["first-stage/best"] = _of_best(candidates.ranking.scores)
-        named["first-stage/rank"] = _damped_ranks(candidates.ranking.scores)
-        named |= _shared(query, both["lemma"], collection)
-        ids = candidates.ranking.ids
+            if not name.startswith(_ALONE):
+                named[f"{name}/best"] = _of_best(values)
+                named[f"{name}/rank"] = _damped_ranks(values)
+        named |= _beside(named, candidates.ranking.ids)
         short = 1 / np.sqrt(max(len(query.words("lemma")), 1))
-        before, after = _neighbours(ids)
-        for name in scores:
-            if name in _WITH_NEIGHBOURS:
-                values = np.append(named[f"{name}/best"], 0.0)
-                named[f"{name}/neighbour"] = np.maximum(values[before], values[after])
-            if name in _WITH_LENGTH:
+        for name in _WITH_LENGTH:
+            if name in scores:
                 named[f"{name}/short"] = short * named[f"{name}/best"]
         if "citations-context" in scores and "bm25-lemma" in scores:
             named["both"] = named["bm25-lemma/best"] * named["citations-context/best"]
         return CandidateFeatures(tuple(named), np.stack(list(named.values()), axis=1))
 
-    def _scores(
-        self, query: AnalysedQuery, both: ByField, collection: Collection
-    ) -> dict[str, Floats]:
-        """Each score by name; those of citation vectors only where the index has them."""
-        found = {}
-        for name, (field, scorer) in self.scorers.items():
-            if name not in CITATIONS:
-                found[name] = scorer.score(query, both[field], collection)
+    def _of_words(self, query: AnalysedQuery, both: ByField, collection: Collection) -> Named:
+        """The scores that other rerankers give."""
+        found = {
+            name: scorer.score(query, both[field], collection)
+            for name, (field, scorer) in self.scorers.items()
+        }
         if "tesserae" in found:
             values = found["tesserae"]
             # Tesserae is a logarithm; its power is 0 where it is undefined, and bounded, so that
             # it cannot overflow.
             found["tesserae"] = np.where(values == UNDEFINED, 0.0, np.exp(np.minimum(values, 20.0)))
-        vectors = collection.citations
-        if vectors is not None and not self.scorers.keys().isdisjoint(CITATIONS):
-            asked = vectors.query_vectors(*citing_words(query))
-            texts = _vectors(both, vectors)
-            cosines = {name: texts @ vector for name, vector in zip(CITATIONS, asked, strict=True)}
-            found |= {name: values for name, values in cosines.items() if name in self.scorers}
         return found
+
+
+def compared_words(
+    query: AnalysedQuery, both: ByField, collection: Collection
+) -> ComparedWords | None:
+    """The words of query and candidates with their citation vectors, None where there are none."""
+    vectors = collection.citations
+    return compare_words(query, both["token"], both["lemma"], vectors) if vectors else None
+
+
+def _of_stages(candidates: Candidates) -> Named:
+    """Scores of the first stage and of the rankings that it was fused from."""
+    ranking = candidates.ranking
+    nothing = np.zeros(len(ranking))
+    stages = {f"stage-{name}": ranking.parts.get(name, nothing) for name in STAGES}
+    return {"first-stage": ranking.scores, **stages}
+
+
+def _of_citations(query: AnalysedQuery, compared: ComparedWords, collection: Collection) -> Named:
+    """Cosines of citation vectors of texts, and comparisons of words by them."""
+    vectors = collection.citations
+    assert vectors is not None
+    own, window = citing_words(query)
+    asked = [*vectors.query_vectors(own, window), vectors.query_vector(window)]
+    texts = compared.text_vectors()
+    names = ("citations", "citations-context", "citations-window")
+    cosines = {name: texts @ vector for name, vector in zip(names, asked, strict=True)}
+    return {**cosines, **compared.features()}
+
+
+def _of_citing_texts(query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Named:
+    """Evidence from citing texts; nothing where no citing texts are known."""
+    known = citing_evidence(collection.citations) if collection.citations is not None else None
+    if known is None:
+        return {}
+    found: Named = {}
+    for name, evidence in known.of(query, candidates.ranking.ids).items():
+        found[f"citing-{name}"] = evidence.best.astype(np.float64)
+        found[f"citing-{name}-three"] = evidence.best_three.astype(np.float64)
+    return found
+
+
+def _beside(named: Mapping[str, Floats], ids: Sequence[str]) -> Named:
+    """Features of the verses before and after, and of the chapter and book around."""
+    before, after = _neighbours(ids)
+    found: Named = {}
+    for name in _WITH_NEIGHBOURS:
+        if name in named:
+            values = np.append(named[f"{name}/best"], 0.0)
+            found[f"{name}/neighbour"] = np.maximum(values[before], values[after])
+    if "citations-context" in named:
+        near = np.maximum(named["citations-context"], 0.0) ** 4
+        for part, place in (("chapter", 1), ("book", 0)):
+            places = [".".join(name.split(".")[: place + 1]) for name in ids]
+            _, owners = np.unique(places, return_inverse=True)
+            sums = np.bincount(owners, weights=near).astype(np.float64)
+            found[part] = sums[owners]
+            found[f"{part}/best"] = _of_best(found[part])
+    return found
 
 
 class _WindowBm25:
@@ -194,23 +264,6 @@ def _window_query(query: AnalysedQuery) -> AnalysedQuery:
     return AnalysedQuery(query.query, Analysis(tokens, lemmas, ((0, 0),) * len(tokens)))
 
 
-def _vectors(both: ByField, vectors: CitationVectors) -> Floats:
-    """`CitationVectors.text_vectors` of the candidates, computed from their codes in less time."""
-    from scipy.sparse import csr_array  # takes longer to import than a few words to compare
-
-    tokens, lemmas = both["token"].texts, both["lemma"].texts
-    size = max(len(lemmas.words), 1)
-    owners = np.repeat(np.arange(len(tokens)), np.diff(tokens.offsets))
-    pairs, codes = np.unique(tokens.codes * size + lemmas.codes, return_inverse=True)
-    words = [(tokens.words[pair // size], lemmas.words[pair % size]) for pair in pairs.tolist()]
-    keys, counts = np.unique(owners * max(len(words), 1) + codes, return_counts=True)
-    places = (keys // max(len(words), 1), keys % max(len(words), 1))
-    roots = np.sqrt(counts).astype(np.float32)
-    matrix = csr_array((roots, places), shape=(len(tokens), len(words)))
-    sums = matrix @ vectors.known_word_vectors(words)
-    return unit(np.asarray(sums, dtype=np.float32)).astype(np.float64)
-
-
 def _of_best(values: Floats) -> Floats:
     best = float(np.abs(values).max(initial=0.0))
     return values / best if best > 0 else np.zeros(len(values))
@@ -257,6 +310,7 @@ def _shared(
     rarest = np.zeros(len(texts))
     np.maximum.at(rarest, counts.texts, each)
     lengths = np.log1p(np.diff(texts.offsets).astype(np.float64))
+    around = len(query.window.lemmas) if query.window is not None else 0
     return {
         "coverage": shared / total if total > 0 else np.zeros(len(texts)),
         "coverage-passage": np.divide(shared, whole, out=np.zeros(len(texts)), where=whole > 0),
@@ -264,4 +318,7 @@ def _shared(
         "rarest-shared": rarest,
         "length": lengths,
         "length-difference": np.abs(lengths - np.log1p(len(query.words("lemma")))),
+        # The same for all candidates: only trees can use them, to trust others more or less.
+        "query-words": np.full(len(texts), np.log1p(len(query.words("lemma")))),
+        "words-around": np.full(len(texts), np.log1p(around)),
     }

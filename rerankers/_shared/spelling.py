@@ -1,7 +1,6 @@
 """Spelling similarity: words matched by their letters, so that endings and spellings may differ."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,51 +75,41 @@ class Spelling:
 
         From 0 to 1; 0 for words without grams.
         """
+        from scipy.sparse import csr_array  # takes longer to import than a few words to compare
+
         if len(self._grams) > _CACHE_SIZE:
             self._grams.clear()
             self._numbers.clear()
-        asked_keys, found_keys = self._keys(asked), self._keys(found)
-        sizes = [
-            np.array([len(keys) for keys in side], dtype=np.float64)
-            for side in (asked_keys, found_keys)
-        ]
         if not len(asked) or not len(found):
             return np.zeros((len(asked), len(found)))
+        asked_grams, asked_sizes = self._grams_of(asked)
+        grams, columns = np.unique(asked_grams, return_inverse=True)
+        mine = np.zeros((len(grams), len(asked)))
+        mine[columns, np.repeat(np.arange(len(asked)), asked_sizes)] = 1
+        found_grams, found_sizes = self._grams_of(found)
+        # Few words of passages have any of the query's grams.
         wanted = np.full(len(self._numbers), -1)
-        grams = np.unique(np.concatenate(asked_keys))
         wanted[grams] = np.arange(len(grams))
-        common = (
-            _table(asked_keys, wanted, len(grams)) @ _table(found_keys, wanted, len(grams)).T
-        ).toarray()
+        places = wanted[found_grams]
+        is_hit = places >= 0
+        ends = np.concatenate(([0], np.cumsum(found_sizes)))
+        offsets = np.concatenate(([0], np.cumsum(is_hit)))[ends]
+        hits = csr_array(
+            (np.ones(int(offsets[-1])), places[is_hit], offsets), shape=(len(found), len(grams))
+        )
+        common = np.asarray(hits @ mine).T
         # A word may be spelled as nothing (`h`) and so have no grams: then it is like no other.
-        products: Floats = sizes[0][:, None] * sizes[1]
+        products: Floats = asked_sizes.astype(np.float64)[:, None] * found_sizes
         result: Floats = np.zeros(products.shape)
         np.divide(common**2, products, out=result, where=products > 0)
         return result
 
-    def _keys(self, words: Sequence[str]) -> list[NDArray[np.int64]]:
-        """The numbers of the grams of each word."""
+    def _grams_of(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of the grams of words, one word after the other, and how many each has."""
         numbers = self._numbers
         for word in words:
             if word not in self._grams:
                 keys = [numbers.setdefault(key, len(numbers)) for key in gram_keys(word)]
                 self._grams[word] = np.array(keys, dtype=np.int64)
-        return [self._grams[word] for word in words]
-
-
-def _table(words: Sequence[NDArray[np.int64]], wanted: NDArray[np.int64], columns: int) -> Any:  # noqa: ANN401 - scipy has no types
-    """Ones where a word has a wanted gram, a sparse matrix of shape (words, columns).
-
-    Args:
-        words: The grams of each word.
-        wanted: The column of each gram, or -1.
-        columns: Number of columns.
-    """
-    from scipy.sparse import csr_array  # takes longer to import than a few words to compare
-
-    places = wanted[np.concatenate(words)]
-    hit = places >= 0
-    before = np.concatenate(([0], np.cumsum(hit)))
-    sizes = np.array([len(each) for each in words])
-    ends = before[np.concatenate(([0], np.cumsum(sizes)))]
-    return csr_array((np.ones(int(before[-1])), places[hit], ends), shape=(len(words), columns))
+        each = [self._grams[word] for word in words]
+        return np.concatenate(each), np.fromiter(map(len, each), np.int64, len(each))

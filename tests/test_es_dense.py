@@ -162,9 +162,10 @@ def test_other_citations_leave_the_encoder_as_it_is(
         assert_same(one, other, exactly=here.name == "int8")
 
 
-# Half-precision numbers rounded by the server to a byte each lose a tenth of neighbours that are
-# drawn by chance, as these are; what is stored as bytes loses none.
-@pytest.mark.parametrize(("knn", "least"), [("hnsw", 0.95), ("int8_hnsw", 0.85)])
+# Measured: `hnsw` loses no neighbour, nor does either of vectors that are bytes already. Of
+# half-precision numbers, which the server rounds to a byte each, Elasticsearch 8 loses a twelfth, 9
+# a hundredth; as these are drawn by chance, many lie at nearly the same distance.
+@pytest.mark.parametrize(("knn", "least"), [("hnsw", 0.97), ("int8_hnsw", 0.88)])
 def test_approximate_search_finds_nearly_the_same(
     knn: str, least: float, server: Server, library: Library, verses: Sequence[Passage],
     model: Path, here: LocalIndex,
@@ -174,10 +175,12 @@ def test_approximate_search_finds_nearly_the_same(
     fast = open_index(server, "fast", models=library.citations, encoders=library.encoder)
     asked = requests(here, verses)
     shared = [
-        len(set(one.ids) & set(other.ids)) / max(len(one), 1)
+        len(set(one.ids) & set(other.ids)) / len(one)
         for one, other in zip(here.search(asked), fast.search(asked), strict=True)
+        if len(one)
     ]
-    assert np.mean(shared) > (0.95 if here.name == "int8" else least)
+    assert len(shared) > QUERIES * 0.9
+    assert np.mean(shared) > (0.97 if here.name == "int8" else least)
 
 
 def test_an_index_without_an_encoder(

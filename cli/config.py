@@ -19,6 +19,7 @@ program's own defaults. All of the file is checked, whatever command is given.
 import difflib
 import inspect
 import json
+import os
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,9 +71,10 @@ def read_config(folder: Path = Path()) -> Config | None:
         {'query': {'top': 20}}
     """
     own, project = folder / FILE, folder / PROJECT_FILE
-    if own.is_file():
+    # Not `Path.is_file`, which raises an error where the folder may not be looked into.
+    if os.path.isfile(own):
         return Config(own, _toml(_bytes(own), own))
-    data = _bytes(project) if project.is_file() else b""
+    data = _bytes(project) if os.path.isfile(project) else b""
     # Most projects' files have nothing for this program: a broken one is not its business.
     if TABLE.encode() not in data:
         return None

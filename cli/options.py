@@ -64,6 +64,8 @@ def _check_html(path: Path | None) -> Path | None:
     # A slip such as `--html sermo.txt` must not cost a text.
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{path}: the name of a report must end in .html", argument="--html")
+    if path is not None and path.is_dir():
+        raise UsageError(f"{path} is a folder; give a file in it", argument="--html")
     return path
 
 
@@ -82,7 +84,7 @@ def takes_html(context: typer.Context, html: Path | None, *others: str) -> bool:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise UsageError(
-                f"it writes a report instead of printing; leave out --{name}, or it",
+                f"a report is written instead of printing; leave out --{name}",
                 argument="html",
             )
     return html is not None

@@ -563,8 +563,12 @@ class _Report:
         from allusion_es.reports.scanned import joined_meta
 
         write_report(self._path, self._findings, joined_meta(self._metas))
-        texts = "1 text" if len(self._metas) == 1 else f"{len(self._metas)} texts"
-        print(f"{self._path}: {texts}, {len(self._findings)} findings", file=sys.stderr)
+        texts, count = len(self._metas), len(self._findings)
+        print(
+            f"{self._path}: {texts} {'text' if texts == 1 else 'texts'}, "
+            f"{count} {'finding' if count == 1 else 'findings'}",
+            file=sys.stderr,
+        )
 
 
 def _check_not_read(target: Path, files: Sequence[Path], option: str) -> None:

@@ -6,6 +6,8 @@ inside the objects are sent to a real Elasticsearch.
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -457,6 +459,15 @@ def test_only_the_title_of_the_passages_depends_on_the_index() -> None:
     for one, other in zip(saved_objects("a"), saved_objects("b"), strict=True):
         assert one == other or one["id"] == "allusion-es-passages"
     assert all(r["id"] == CANDIDATES for s in CHARTS for r in s["references"])
+
+
+def test_the_plan_in_the_documents_is_that_of_the_objects(tmp_path: Path) -> None:
+    root, drawn = Path(__file__).parents[1], tmp_path / "kibana.svg"
+    script = root / "benchmarks" / "kibana_picture.py"
+    subprocess.run([sys.executable, str(script), str(drawn)], check=True)
+    assert drawn.read_text() == (root / "docs" / "kibana.svg").read_text()
+    titles = [each["attributes"]["title"] for each in OBJECTS if each["type"] != "index-pattern"]
+    assert all(title in drawn.read_text() for title in titles)
 
 
 @pytest.fixture

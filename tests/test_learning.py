@@ -247,7 +247,7 @@ def test_other_languages_are_refused() -> None:
 
 
 def test_numbers_that_cannot_be_used_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"learn.epochs must be from 1"):
+    with pytest.raises(UsageError, match=r"^epochs: must be from 1"):
         CitationTraining(epochs=0)
 
 

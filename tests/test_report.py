@@ -201,7 +201,7 @@ def test_a_report_and_something_printed_are_not_asked_for_together(
     target = tmp_path / "report.html"
     done = run("query", PAPER, "--html", str(target), *more)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "leave out --format and --tag, or --html" in done.stderr
+    assert f"instead of printing; leave out {more[0]}" in done.stderr
     assert not target.exists()
 
 

@@ -104,7 +104,7 @@ def test_a_file_without_permission(run: Run, index: str, tmp_path: Path) -> None
         (
             ["--html", "r.html", "--format", "tsv"],
             2,
-            "--html: it writes a report instead of printing",
+            "--html: a report is written instead of printing",
         ),
         (["--html", "no/such/a.txt/r.html", "--out", "out"], 2, "--out needs a --format"),
         (["--resume"], 2, "--resume needs --out DIR or --html FILE"),

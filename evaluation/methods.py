@@ -33,11 +33,12 @@ PAPER_NAMES: Mapping[str, str] = {
 }
 """The rerankers of the paper's Table 2 with the paper's names for them, in its order."""
 
-EXACT = 100
+EXACT = 50
 """Number of exact ranks where a whole collection is ranked.
 
-Slow rerankers bound the scores of the rest, in the right order (`Candidates.wanted`). The deepest
-cutoff in use is well below."""
+Slow rerankers bound the scores of the rest (`Candidates.wanted`), which can change their order
+among themselves. The paper's deepest cutoff is 20, and a reciprocal rank below this one adds less
+than 0.02. With 100, Word Mover's Distance takes a quarter more time."""
 
 
 @dataclass(frozen=True, slots=True)

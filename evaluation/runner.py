@@ -23,7 +23,7 @@ from allusion_es.core.locks import scratch_folder
 from allusion_es.core.plugins import Settings, load_plugin
 from allusion_es.core.processes import in_processes
 from allusion_es.core.progress import Progress, silent
-from allusion_es.evaluation.methods import Method
+from allusion_es.evaluation.methods import EXACT, Method
 from allusion_es.evaluation.runs import QueryRanking, load_run, save_run
 from allusion_es.retrieval import generators, reranking
 from allusion_es.retrieval.index import CandidateIndex
@@ -208,7 +208,7 @@ def run_folder(root: Path, task: Task, fingerprint: str, method: Method, number:
             method.field,
             method.first_stage,
             # Where the whole collection is ranked, the number of candidates changes nothing.
-            None if method.whole else method.candidates,
+            f"exact: {EXACT}" if method.whole else method.candidates,
             {name: dict(values) for name, values in method.settings.items()},
         ],
         "files": _file_states(method),

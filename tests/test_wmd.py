@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import InputError, UsageError
+from allusion_es.evaluation.methods import Method
 from allusion_es.rerankers._shared.transport import load_solver
 from allusion_es.rerankers.trial import (
     TrialCollection,
@@ -19,7 +21,10 @@ from allusion_es.rerankers.trial import (
     trial_query,
 )
 from allusion_es.rerankers.wmd import WordMoversDistance
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.pipeline import Retriever
 from allusion_es.retrieval.reranking import UNDEFINED, reranker_notes
+from allusion_es.retrieval.types import Query, SearchFilter
 
 LITTLE = TrialVectors({"x": (1, 0), "y": (0, 1), "z": (0.6, 0.8), "minus": (-1, 0)})
 
@@ -222,6 +227,21 @@ def test_few_are_solved_where_few_are_wanted(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(WordMoversDistance, "_solved", count)
     score(texts[0], texts, VECTORS, wanted=5)
     assert len(solved) < 150
+
+
+def test_those_that_are_not_solved_are_ranked_nearly_as_if_they_were(
+    vulgate_index: CandidateIndex,
+) -> None:
+    query = Query("retia sua relinquentes secuti sunt piscatores")
+    method = Method("wmd", "lemma", ("all",))
+    ids = []
+    for exact in (None, 20):
+        options = replace(method.options(1000, SearchFilter()), exact=exact, grouped=False)
+        answer = Retriever(vulgate_index, options).answer(query)
+        ids.append([hit.id for hit in answer.hits])
+    full, some = ids
+    assert some[:20] == full[:20]
+    assert len(set(full) & set(some)) > 600
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -544,6 +544,14 @@ def test_the_page_of_errors(quiet: Browser, tmp_path: Path, axe: str) -> None:
     page = Page(quiet, tmp_path / "errors.html")
     counts = [line.text for line in page.all("#counts tbody tr")]
     assert counts == ["bm25, lemma 3 1 1 1 1", "wmd, lemma 3 2 0 1 0"]
+    assert [bar.get_attribute("aria-label") for bar in page.all("#losses svg")] == [
+        "bm25, lemma: 1 found among the first 20, 1 ranked low, 1 lost in the first stage",
+        "wmd, lemma: 2 found among the first 20, 1 ranked low, 0 lost in the first stage",
+    ]
+    widths = page.run("""
+        return [...document.querySelectorAll('#losses rect')].map((part) =>
+          Math.round(3 * part.getBoundingClientRect().width / part.ownerSVGElement.clientWidth))""")
+    assert widths == [1, 1, 1, 2, 1, 0]
     assert page.ids() == ["a", "b", "c"]
     lines = [line.text for line in page.all("article tbody tr")]
     assert lines[0] == f"bm25, lemma 3 4 3 – Gen 1,1 {VERSES['Gen.1.1']}"

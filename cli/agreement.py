@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from allusion_es.annotation.formats.files import SkippedFile
     from allusion_es.annotation.spans import SpanAnnotation
 
+_FAR_APART = 0.3
+"""By how much alpha must be above kappa for the output to say why."""
+
 _BINS = 10
 """Bars of the histogram of overlaps, each a tenth wide."""
 
@@ -210,6 +213,12 @@ def _summary(found: "Agreement") -> str:
         lines.append(
             f"alpha: {counts.assumed_lengths} instances do not tell how long their text is; it is "
             "taken to end with the furthest span. Give 'tokens' to mend that."
+        )
+    if found.total.alpha - found.total.kappa > _FAR_APART:
+        lines.append(
+            "kappa is 0 where long and short spans overlap alike, however well (here "
+            f"{found.total.observed_overlap:.2f} on average); alpha compares with spans laid by "
+            "chance. docs/agreement.md tells more."
         )
     return "\n".join(lines)
 

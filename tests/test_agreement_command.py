@@ -223,3 +223,18 @@ def test_a_curation_is_left_out_and_told(
     assert printed.err == (
         f"{curated}: left out (CURATION_USER): the curation, which is made from the annotations\n"
     )
+
+
+def test_it_says_why_kappa_is_low_where_people_agree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "spans.tsv"
+    rows = [
+        f"i{n}\t{name}\t{start}\t{start + 9}\t45"
+        for n in range(20)
+        for name, start in (("anna", 10), ("berta", 11))
+    ]
+    path.write_text("\n".join(["instance\tannotator\tstart\tend\ttokens", *rows]))
+    assert run(["agreement", str(path), "--resamples", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "kappa is 0 where long and short spans overlap alike, however well (here 0.80" in out

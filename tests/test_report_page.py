@@ -468,7 +468,8 @@ def test_3000_findings_in_200_kilobytes(quiet: Browser, tmp_path: Path) -> None:
     page.at("#columns th:nth-child(4) button").click()
     page.run("scrollTo(0, 0)")
     first = "#rows tr:nth-child(2) td:nth-child(4)"
-    WebDriverWait(page.driver, 10).until(lambda _: page.at(first).text == "very likely")
+    text = "return document.querySelector(arguments[0])?.textContent"  # rows are drawn meanwhile
+    WebDriverWait(page.driver, 10).until(lambda _: page.run(text, first) == "very likely")
     assert len(page.run("return table.text()").splitlines()) == 3001
 
 
@@ -544,6 +545,14 @@ def test_the_page_of_errors(quiet: Browser, tmp_path: Path, axe: str) -> None:
     page = Page(quiet, tmp_path / "errors.html")
     counts = [line.text for line in page.all("#counts tbody tr")]
     assert counts == ["bm25, lemma 3 1 1 1 1", "wmd, lemma 3 2 0 1 0"]
+    assert [bar.get_attribute("aria-label") for bar in page.all("#losses svg")] == [
+        "bm25, lemma: 1 found among the first 20, 1 ranked low, 1 lost in the first stage",
+        "wmd, lemma: 2 found among the first 20, 1 ranked low, 0 lost in the first stage",
+    ]
+    widths = page.run("""
+        return [...document.querySelectorAll('#losses rect')].map((part) =>
+          Math.round(3 * part.getBoundingClientRect().width / part.ownerSVGElement.clientWidth))""")
+    assert widths == [1, 1, 1, 2, 1, 0]
     assert page.ids() == ["a", "b", "c"]
     lines = [line.text for line in page.all("article tbody tr")]
     assert lines[0] == f"bm25, lemma 3 4 3 – Gen 1,1 {VERSES['Gen.1.1']}"

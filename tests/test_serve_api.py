@@ -580,8 +580,8 @@ def test_judgements_belong_to_the_text_and_are_saved(serving: Serving) -> None:
     assert 'subtype="rejected"' in saved("tei", "all")
     assert "accept" in saved("html", "all")
     job = reply.headers["Allusion-Job"]
-    for parameter in ("what=some", "least=1e9", "least=nan"):
-        told(serving.ask("GET", f"api/jobs/{job}/report?{parameter}"), 422)
+    for wrong in ("what=some", "least=1e9", "least=nan"):
+        told(serving.ask("GET", f"api/jobs/{job}/report?{wrong}"), 422)
     # No decision and no comment: as if nothing had been said.
     again = judge(serving, key, {**first, "decision": ""}, {**other, "decision": "", "comment": ""})
     assert again.json["judgements"] == []

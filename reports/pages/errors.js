@@ -102,6 +102,38 @@ function drawCounts() {
       : make("th", { scope: "row" }, count[name] || "method"))))))));
 }
 
+// A bar for each method: the shares of its links that were found, ranked low, and lost.
+const outcomesOf = [
+  ["found", `found among the first ${good}`, `in_first_${good}`],
+  ["low", "ranked low", "ranked_low"],
+  ["lost", "lost in the first stage", "lost_in_first_stage"],
+];
+
+function drawLosses() {
+  at("losses").hidden = !counts.length;
+  const legend = outcomesOf.map(([name, label]) =>
+    make("span", {}, make("span", { class: `key ${name}`, "aria-hidden": "true" }), label));
+  at("losses").replaceChildren(make("p", { class: "legend" }, legend), ...counts.map((count) => {
+    const told = outcomesOf.map(([, label, field]) => `${count[field]} ${label}`).join(", ");
+    const bar = draw("svg", {
+      viewBox: `0 0 ${Math.max(1, count.links)} 10`, preserveAspectRatio: "none", role: "img",
+      "aria-label": `${count.method || "method"}: ${told}`,
+    });
+    let place = 0;
+    for (const [name, , field] of outcomesOf) {
+      bar.append(draw("rect", { class: name, x: place, y: 0, width: count[field], height: 10 }));
+      place += count[field];
+    }
+    return make("div", { class: "loss" }, make("span", {}, count.method || "method"), bar);
+  }));
+}
+
+function draw(name, properties) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(properties)) made.setAttribute(key, value);
+  return made;
+}
+
 function start() {
   at("title").textContent = data.title;
   drawFigures(at("figures"), data.figures);
@@ -117,6 +149,7 @@ function start() {
   startList(refresh, ["method", "loss", "type", "overlap", "sort"], ["search"]);
   startTheme();
   drawCounts();
+  drawLosses();
   refresh();
 }
 

@@ -45,6 +45,8 @@ function take(more) {
     finding.number = findings.length;
     finding.words = folded([finding.id, finding.text, finding.work ?? ""].join(" "));
     finding.length = [...finding.text].length;
+    const coloured = new Map(); // see pairColours
+    finding.matches.forEach((match) => { match.coloured = coloured; });
     if (hasText()) {
       finding.start = unitsBefore(finding.place);
       finding.end = unitsBefore(finding.place + finding.length);

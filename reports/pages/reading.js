@@ -162,22 +162,34 @@ function selectedWords() {
     ? [{ start: selected.start + before(start), end: selected.start + before(end), colour: colours.get(n) }] : []));
 }
 
-// The colour of each word that carries a match: the words of a pair have the same, strongest first.
-const COLOURS = 6;
+// The colour of each word that carries a match: the words of a pair have the same. A word of the text keeps
+// its colour with every verse.
+const COLOURS = [1, 2, 3, 4, 5, 6];
 function pairColours(match) {
-  const [query, words] = [new Map(), new Map()];
+  const [query, words, used] = [new Map(), new Map(), new Set()];
   const most = Math.max(...match.pairs.map((pair) => pair[2] ?? 1), 0);
-  let next = 1;
   for (const [, , added, left, right] of match.pairs) {
-    if (next > COLOURS) break;
+    if (used.size === COLOURS.length) break;
     if (!left.length || !right.length || (added !== null && added < most / 10)) continue;
-    const there = left.some((n) => query.has(n)) || right.some((n) => words.has(n));
-    if (there) continue;
-    left.forEach((n) => query.set(n, next));
-    right.forEach((n) => words.set(n, next));
-    next += 1;
+    if (left.some((n) => query.has(n)) || right.some((n) => words.has(n))) continue;
+    const colour = colourOf(match.query[left[0]][0], match.coloured, used);
+    used.add(colour);
+    left.forEach((n) => query.set(n, colour));
+    right.forEach((n) => words.set(n, colour));
   }
   return { query, words };
+}
+
+// The colour of the word that begins there; `coloured` has those of the finding's other words, and those
+// of `used` are taken by other words of the same verse.
+function colourOf(start, coloured, used) {
+  const own = coloured.get(start);
+  if (own && !used.has(own)) return own;
+  const others = new Set(coloured.values());
+  const free = COLOURS.filter((colour) => !used.has(colour));
+  const colour = free.find((each) => !others.has(each)) ?? free[0];
+  if (!own) coloured.set(start, colour);
+  return colour;
 }
 
 // --- The view ---

@@ -551,7 +551,7 @@ class _Report:
             # Files of two folders may have the same name.
             again = finding.id in known
             name = f"{finding.id}, file {len(self._metas)}" if again else finding.id
-            self._findings.append(replace(finding, id=name))
+            self._findings.append(replace(finding, id=name, key=self._metas[-1].key))
 
     def write(self) -> None:
         """Write it, and say on stderr what is in it.

@@ -57,7 +57,7 @@ def command_line() -> str:
     """The reference of the command line: the help of each command."""
     parts = [
         "# Command line\n",
-        "What `--help` prints. Exit statuses are listed with the "
+        "What `--help-all` prints. Exit statuses are listed with the "
         "[decisions](../architecture.md#decisions).\n",
     ]
     for each in _contexts(typer.main.get_command(app), "allusion-es"):
@@ -72,6 +72,7 @@ def _contexts(command: Any, name: str, parent: Any = None) -> Iterator[Any]:  # 
     context = command.make_context(
         name, [], parent, resilient_parsing=True, terminal_width=WIDTH, max_content_width=WIDTH
     )
+    context.meta["--help-all"] = True  # `--help` leaves out what is rare
     yield context
     for inner in getattr(command, "commands", {}):
         yield from _contexts(command.commands[inner], inner, context)

@@ -235,6 +235,7 @@ def test_three_annotators_through_reloads_and_a_kill(
         for page in (anna, berta):
             page.wait_text("status", "Saved.")
             assert page.text("count") == "9 of 10 done"
+            assert page.text("finished") == ""
         annotate(anna, "anna", range(9, 10), keys=True)
         annotate(berta, "berta", range(9, 10), keys=True)
         berta.wait_text("status", "Saved.")
@@ -243,6 +244,7 @@ def test_three_annotators_through_reloads_and_a_kill(
         for page in (anna, carla):
             page.wait_text("status", "Saved.")
             assert page.text("count") == "10 of 10 done"
+            assert page.text("finished").startswith("All instances are done and saved")
         for page in (anna, carla):
             # What Chromium says of the server that was away, and nothing else.
             errors = page.browser.console_errors()

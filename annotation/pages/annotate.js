@@ -93,6 +93,13 @@ function render() {
   at("bar").value = finished.length;
   at("count").textContent = `${finished.length} of ${all.length} done` +
     (skipped.length ? `, ${skipped.length} skipped` : "");
+  // Said once all is saved; what is written again would be read out again.
+  const told = all.length > 0 && finished.length === all.length && !isChanged()
+    && all.every((each) => !saver.waiting(each.id).length)
+    ? "All instances are done and saved: thank you. You can close the page, or look through them again. "
+      + "Whoever gave you the link goes on with allusion-es agreement and allusion-es annotate export."
+    : "";
+  if (at("finished").textContent !== told) at("finished").textContent = told;
 }
 
 function stateOf(each) {

@@ -62,11 +62,12 @@ class Learned:
             linear part alone; or the path of a ranker.
 
     Example:
-        >>> from allusion_es.rerankers.trial import trial
-        >>> texts = ["et lux in tenebris lucet", "fiat lux", "in domo", "uir"]
-        >>> scores = trial(Learned(), "lux in tenebris", texts)
-        >>> scores[0] == max(scores)
-        True
+        >>> from allusion_es.local.memory import index_texts
+        >>> from allusion_es.retrieval.pipeline import QueryOptions, Retriever
+        >>> index = index_texts({"1": "et lux in tenebris lucet", "2": "fiat lux", "3": "in domo"})
+        >>> options = QueryOptions.chosen(rerank="learned")
+        >>> Retriever(index, options).answer("lux in tenebris").hits[0].id
+        '1'
     """
 
     name = "learned"

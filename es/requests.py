@@ -159,15 +159,16 @@ class CachedRequests:
         return found
 
     def books(self, most: int) -> frozenset[str]:
-        """The books of all passages, at most `most`; raises the errors of `search`."""
-        counted = {"books": {"terms": {"field": "book", "size": most}}}
+        """The books of all passages that have one, at most `most`; raises the errors of `search`."""
+        counted = {"books": {"terms": {"field": "book", "size": most + 1}}}
         with self._open():
             answer = self._server.request(
                 "POST", f"/{self._concrete}/_search", {"size": 0, "aggs": counted}
             )
         check_answer(answer, BUCKETS, self._server.url)
         self._check_shards(answer)
-        return frozenset(each["key"] for each in answer["aggregations"]["books"]["buckets"])
+        buckets = answer["aggregations"]["books"]["buckets"]
+        return frozenset(each["key"] for each in buckets) - {""}
 
     def passages(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """For each passage its properties, without words; raises the errors of `words`."""

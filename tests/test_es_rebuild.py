@@ -19,7 +19,7 @@ from allusion_es.language.latin.analysis import Analyser
 from allusion_es.learning.train import CitationTraining, train
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import analyse_passages
-from allusion_es.retrieval.index import IndexSettings
+from allusion_es.retrieval.index import IndexSettings, is_bible
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import Query, SearchFilter, SearchRequest
 
@@ -112,3 +112,19 @@ def test_a_model_in_a_file_is_what_the_index_names(model: CitationVectors, tmp_p
     copy = tmp_path / "copy.citations"
     copy.write_bytes(model.path.read_bytes())
     assert CitationVectors(copy).name == model.name
+
+
+def test_passages_of_no_book_are_not_the_bible_and_a_ranker_is_remembered(server: Server) -> None:
+    analyser = Analyser()
+    for books in (("", ""), ("", "Gen")):
+        passages = [Passage(f"aen.{n}", "arma cano", book=book) for n, book in enumerate(books)]
+        analysed = analyse_passages(passages, analyser)
+        build_es_index(server, "little", analysed, IndexSettings(analyser.settings))
+        index = open_index(server, "little", rankers=lambda name: Path(f"{name}.ranker"))
+        assert index.books() == set(books) - {""}
+        assert is_bible(index) == ("Gen" in books)
+        assert index.ranker is None
+        give_learned(server, index, None, "0f3a")
+        given = open_index(server, "little", rankers=lambda name: Path(f"{name}.ranker"))
+        assert given.ranker == Path("0f3a.ranker")
+        assert given.fingerprint != index.fingerprint

@@ -14,9 +14,11 @@ function judgementKey(finding, match) {
   };
 }
 
-const judgementOf = (finding, match) => judgements.get(judgementPlace(judgementKey(finding, match)));
+const judgementOf = (finding, match) =>
+  (judgements.size ? judgements.get(judgementPlace(judgementKey(finding, match))) : undefined);
 
 const decisionOf = (finding) => {
+  if (!judgements.size) return "";
   const all = finding.matches.map((match) => judgementOf(finding, match)?.decision);
   return ["accept", "reject"].find((word) => all.includes(word)) ?? "";
 };

@@ -23,7 +23,7 @@ const listing = {
   start() {
     this.scroller = new Scroller(at("listing"), {
       show: (finding) => (hasText() ? listEntry(finding) : queryEntry(finding)),
-      guess: () => (hasText() ? 112 : 420),
+      guess: () => (hasText() ? 95 : 420),
     });
     at("listing").addEventListener("click", (event) => {
       const entry = event.target.closest("[data-n]");
@@ -120,7 +120,11 @@ const table = {
   },
   ordered() {
     const [, value] = columnsOf()[this.sorted];
-    const compare = (a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : a.number - b.number);
+    const values = new Map(visible.map((finding) => [finding, value(finding)]));
+    const compare = (a, b) => {
+      const [one, other] = [values.get(a), values.get(b)];
+      return one < other ? -1 : one > other ? 1 : a.number - b.number;
+    };
     return [...visible].sort(this.isDown ? (a, b) => compare(b, a) : compare);
   },
   draw() {

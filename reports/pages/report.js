@@ -277,7 +277,12 @@ function start() {
     at(id).addEventListener("change", () => { choices[id] = at(id).value; refresh(); });
   }
   at("words").addEventListener("input", after(120, () => { choices.words = at("words").value; refresh(); }));
-  at("least").addEventListener("input", () => { kept.set(LEAST, String(atLeast())); refresh(); });
+  // Once a frame, however often a hand moves it.
+  let sliding = 0;
+  at("least").addEventListener("input", () => {
+    cancelAnimationFrame(sliding);
+    sliding = requestAnimationFrame(() => { kept.set(LEAST, String(atLeast())); refresh(); });
+  });
   at("reset").addEventListener("click", () => {
     const { value } = at("least");
     resetChoices();

@@ -5,12 +5,11 @@
 function listEntry(finding) {
   const match = shown(finding);
   const passage = passageOf(match);
-  const around = (text, end) => make("span", { class: "around" }, end ? text.slice(0, 60) : text.slice(-60));
   return make("div", {
     class: `entry ${decisionOf(finding)}${finding === selected ? " on" : ""}`, "data-n": finding.number,
   },
-  make("p", { class: "words", lang: "la" }, around(finding.before ?? "", false),
-    make("span", { class: `f ${match.kind ?? ""} dark${darkness(match)}` }, finding.text), around(finding.after ?? "", true)),
+  make("p", { class: "words", lang: "la" }, contextBefore(finding, 60),
+    make("span", { class: `f ${match.kind ?? ""} dark${darkness(match)}` }, finding.text), contextAfter(finding, 60)),
   make("div", { class: "line" },
     make("button", { type: "button", class: "plain reference", "data-n": finding.number, "aria-current": finding === selected && "true" }, passage.reference),
     make("span", { class: "verdict" }, verdict(match)),

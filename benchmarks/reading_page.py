@@ -198,7 +198,8 @@ def times(url: str, folder: Path) -> None:
             for kind in ("scroll", "slide"):
                 taken = frames(page, kind)
                 print(
-                    f"{name}: {kind}: {taken[100]:.1f} ms a frame, 95 of 100 below {taken[190]:.1f} ms"
+                    f"{name}: {kind}: {taken[100]:.1f} ms a frame, 95 of 100 below "
+                    f"{taken[190]:.1f} ms"
                 )
             page.run("at('again').click()")
             page.ask(f"{text} ")

@@ -181,7 +181,14 @@ def open_index(
             )
         return Index(library.open(chosen))
     server = _connected(choices)
-    found = open_es_index(server, chosen, library.vectors, library.citations)
+    found = open_es_index(
+        server,
+        chosen,
+        library.vectors,
+        library.citations,
+        encoders=library.encoder,
+        rankers=library.models.ranker,
+    )
     return Index(found, server.url)
 
 

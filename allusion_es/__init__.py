@@ -20,7 +20,14 @@ Example:
     <Reference 1Sam.2.3>
 """
 
+import os
 from typing import TYPE_CHECKING
+
+# Python started in a checkout finds this folder before the installed package; the others, which an
+# installation puts inside it, lie beside it there.
+_FOLDER = os.path.dirname(__file__)
+if not os.path.isdir(os.path.join(_FOLDER, "core")):
+    __path__.append(os.path.dirname(_FOLDER))
 
 if TYPE_CHECKING:
     from allusion_es.core.errors import (

@@ -128,8 +128,8 @@ def _instance_row(instance: Instance, verses: Mapping[str, Passage]) -> dict[str
     return {
         "id": instance.id,
         "pieces": instance.pieces(),
+        "own": instance.own,
         "anchor": instance.anchor,
-        "has_anchor": instance.has_anchor,
         "work": link.work,
         "type": link.type,
         "translation": link.translation,

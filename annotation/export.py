@@ -19,13 +19,17 @@ class Exported:
         links: One for each instance that has a span, in the store's order.
         doubted: How many were left out because an annotator doubts.
         unmarked: How many have no span.
+        apart: How many have spans, but no single run of words that more than half marked.
         merged: How many of `links` come from spans that differ between annotators.
+        without_anchor: How many of `links` have no anchor.
     """
 
     links: tuple[GoldLink, ...]
     doubted: int
     unmarked: int
+    apart: int
     merged: int
+    without_anchor: int
 
 
 def export_links(
@@ -56,31 +60,43 @@ def export_links(
             counts["doubted"] += 1
         elif not spans:
             counts["unmarked"] += 1
+        elif (span := agreed_span(spans)) is None:
+            counts["apart"] += 1
         else:
             counts["merged"] += len(set(spans)) > 1
-            links.append(annotated_link(instance, *agreed_span(spans)))
-    return Exported(tuple(links), counts["doubted"], counts["unmarked"], counts["merged"])
+            counts["without_anchor"] += instance.anchor is None
+            links.append(annotated_link(instance, *span))
+    return Exported(
+        tuple(links),
+        doubted=counts["doubted"],
+        unmarked=counts["unmarked"],
+        apart=counts["apart"],
+        merged=counts["merged"],
+        without_anchor=counts["without_anchor"],
+    )
 
 
-def agreed_span(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The span of the words that more than half of the annotators marked.
+def agreed_span(spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """The span of the words that more than half of the annotators marked, or None.
 
-    All spans include the anchor, so these words are a span too, and include it: it goes from
-    the upper median of the starts to the lower median of the ends. Of two annotators, both must
-    have marked a word.
+    Spans that include an anchor always have one, which includes it. Without an anchor there may
+    be no such word, or two runs of them, neither of which is what the annotators mean. Of two
+    annotators, both must have marked a word.
 
     Args:
-        spans: Start and end (exclusive) of each annotator's span; at least one, and all have a
-            word in common.
+        spans: Start and end (exclusive) of each annotator's span; at least one.
 
     Example:
         >>> agreed_span([(2, 9), (4, 7), (3, 12)]), agreed_span([(2, 9), (4, 12)])
         ((3, 9), (4, 9))
+        >>> agreed_span([(0, 2), (5, 7)]), agreed_span([(0, 9), (0, 2), (5, 9)])
+        (None, None)
     """
-    starts, ends = sorted(start for start, _ in spans), sorted(end for _, end in spans)
-    # More than half of the starts lie at or before the one, more than half of the ends at or
-    # after the other.
-    return starts[len(starts) // 2], ends[(len(ends) - 1) // 2]
+    votes = Counter(place for span in spans for place in range(*span))
+    agreed = sorted(place for place, count in votes.items() if 2 * count > len(spans))
+    if not agreed or agreed[-1] - agreed[0] >= len(agreed):
+        return None
+    return agreed[0], agreed[-1] + 1
 
 
 def annotation_rows(
@@ -95,7 +111,8 @@ def annotation_rows(
 
     Returns:
         Rows with `instance`, `annotator`, `start` and `end` (places of words, end exclusive;
-        empty without a span), `doubt` and `skipped` (1 or 0), `type`, `text` and `comment`.
+        empty without a span), `doubt` and `skipped` (1 or 0), `type`, `anchor` (its words; empty
+        where the link names none), `text` and `comment`.
 
     Raises:
         UsageError: An annotator has no annotation in the store.
@@ -113,7 +130,13 @@ def annotation_rows(
             row |= {"start": mark.start, "end": mark.end}
             text = instances[name].text(mark.start, mark.end)
         row |= {"doubt": int(mark.doubt), "skipped": int(mark.skipped)}
-        row |= {"type": instances[name].link.type, "text": text, "comment": mark.comment}
+        anchor = instances[name].anchor
+        row |= {
+            "type": instances[name].link.type,
+            "anchor": "" if anchor is None else instances[name].text(*anchor),
+            "text": text,
+            "comment": mark.comment,
+        }
         rows.append(row)
     return rows
 

@@ -115,19 +115,21 @@ def mark_of(record: object) -> Mark:
     return checked(record, Mark, error=ValueError)
 
 
-def check_mark(mark: Mark, words: int, anchor: tuple[int, int]) -> None:
+def check_mark(mark: Mark, words: int, anchor: tuple[int, int] | None) -> None:
     """Refuse a mark that the instance cannot have.
 
     Args:
         mark: The mark.
         words: How many words the passage has.
-        anchor: Place of the anchor's first word, and the place after its last.
+        anchor: Place of the anchor's first word, and the place after its last; None where the
+            link names none, so that the span may lie anywhere.
 
     Raises:
         MarkRefusedError: Says what is wrong.
 
     Example:
         >>> check_mark(Mark(2, 5), 9, (3, 4))
+        >>> check_mark(Mark(4, 5), 9, None)
         >>> check_mark(Mark(4, 5), 9, (3, 4))
         Traceback (most recent call last):
         ...
@@ -142,7 +144,7 @@ the anchor, words 3 to 4
                 f"the span, words {mark.start} to {mark.end}, does not lie in the text, which has "
                 f"words 0 to {words}"
             )
-        if not mark.start <= anchor[0] < anchor[1] <= mark.end:
+        if anchor is not None and not mark.start <= anchor[0] < anchor[1] <= mark.end:
             raise MarkRefusedError(
                 f"the span, words {mark.start} to {mark.end}, does not include the anchor, words "
                 f"{anchor[0]} to {anchor[1]}"

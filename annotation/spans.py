@@ -20,6 +20,8 @@ class SpanAnnotation:
         type: Kind of link (`allusion`, `quotation`, …), or "".
         line: Its line in the file that it was read from, 0 if it was read from none.
         tokens: How many tokens the instance's text has, 0 where that is not known.
+        has_anchor: Whether the text had an anchor that the span had to include; None where that
+            is not known.
 
     Example:
         >>> SpanAnnotation("b-1", "anna", 3, 7).length
@@ -36,6 +38,7 @@ class SpanAnnotation:
     type: str = ""
     line: int = field(default=0, compare=False)
     tokens: int = 0
+    has_anchor: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse an impossible span; readers check before, to name file, line and field."""

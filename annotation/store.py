@@ -48,6 +48,9 @@ _APPLICATION_ID = 0x416C4553
 _LOCK_TIMEOUT = 5.0
 """Seconds that a process waits for another one to finish its change."""
 
+_NO_ANCHOR = (0, 0)
+"""Columns `anchor_start` and `anchor_end` of an instance without an anchor; no anchor is empty."""
+
 _MAGIC = b"SQLite format 3\0"
 
 _SMALLEST_DATABASE = 512
@@ -254,8 +257,8 @@ class Store:
                     annotator=_text(row[1]),
                     at=_text(row[2]),
                     kind=_text(row[3]),
-                    before=_stored_mark(json.loads(row[4]), row[7], row[8:]),
-                    after=_stored_mark(json.loads(row[5]), row[7], row[8:]),
+                    before=_stored_mark(json.loads(row[4]), row[7], _anchor(*row[8:])),
+                    after=_stored_mark(json.loads(row[5]), row[7], _anchor(*row[8:])),
                     key=_text(row[6]),
                 )
                 for row in rows
@@ -308,6 +311,7 @@ def _span(instance: Instance, annotator: str, mark: Mark) -> SpanAnnotation:
         mark.doubt,
         instance.link.type,
         tokens=tokens,
+        has_anchor=instance.anchor is not None,
     )
 
 
@@ -337,29 +341,31 @@ def _add_instance(database: sqlite3.Connection, instance: Instance, path: Path) 
     Raises:
         InputError: It is there with another passage, anchor or verse.
     """
-    size = (len(instance.words), *instance.anchor)
+    anchor = instance.anchor or _NO_ANCHOR
     link = _link_json(instance.link)
-    row = database.execute(
-        "SELECT link, words, anchor_start, anchor_end FROM instance WHERE id = ?", (instance.id,)
-    ).fetchone()
+    row = database.execute("SELECT link FROM instance WHERE id = ?", (instance.id,)).fetchone()
     if row is None:
         database.execute(
             "INSERT INTO instance (id, link, words, anchor_start, anchor_end)"
             " VALUES (?, ?, ?, ?, ?)",
-            (instance.id, link, *size),
+            (instance.id, link, len(instance.words), *anchor),
         )
         return
     known = _instance(row[0], path)
-    if (known.link.relevant, known.passage, row[1:]) != (
+    if (known.link.relevant, known.passage, known.anchor) != (
         instance.link.relevant,
         instance.passage,
-        size,
+        instance.anchor,
     ):
         raise InputError(
             f"{path}: instance {instance.id!r} is there with another passage, anchor or verse; "
             "use another store, or give the link another query_id"
         )
-    database.execute("UPDATE instance SET link = ? WHERE id = ?", (link, instance.id))
+    # The anchor, too: earlier versions stored the middle word where a link has none.
+    database.execute(
+        "UPDATE instance SET link = ?, anchor_start = ?, anchor_end = ? WHERE id = ?",
+        (link, *anchor, instance.id),
+    )
 
 
 def _link_json(link: GoldLink) -> str:
@@ -367,8 +373,8 @@ def _link_json(link: GoldLink) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-def _text_size(database: sqlite3.Connection, instance: str) -> tuple[int, tuple[int, int]]:
-    """Number of words of an instance's passage, and start and end of its anchor.
+def _text_size(database: sqlite3.Connection, instance: str) -> tuple[int, tuple[int, int] | None]:
+    """Number of words of an instance's passage, and start and end of its anchor, if it has one.
 
     Raises:
         MarkRefusedError: There is no such instance.
@@ -378,7 +384,17 @@ def _text_size(database: sqlite3.Connection, instance: str) -> tuple[int, tuple[
     ).fetchone()
     if row is None:
         raise MarkRefusedError(f"there is no instance {instance[:40]!r}")
-    return row[0], row[1:]
+    return _number(row[0]), _anchor(*row[1:])
+
+
+def _anchor(start: object, end: object) -> tuple[int, int] | None:
+    """An instance's anchor as the columns hold it; None where it has none.
+
+    Raises:
+        TypeError: A column holds no whole number.
+    """
+    places = (_number(start), _number(end))
+    return None if places == _NO_ANCHOR else places
 
 
 def _saved(database: sqlite3.Connection, instance: str, annotator: str) -> Saved:
@@ -392,11 +408,13 @@ def _saved_of(row: Sequence[object]) -> Saved:
     """The state in a row of the query `_SAVED`."""
     _, _, revision, start, end, doubt, skipped, comment, words, *anchor, undoable = row
     record = {"start": start, "end": end, "doubt": doubt == 1, "skipped": skipped == 1}
-    mark = _stored_mark({**record, "comment": comment}, words, anchor)
+    mark = _stored_mark({**record, "comment": comment}, words, _anchor(*anchor))
     return Saved(mark, _number(revision), _number(undoable))
 
 
-def _stored_mark(record: Mapping[str, object], words: object, anchor: Sequence[object]) -> Mark:
+def _stored_mark(
+    record: Mapping[str, object], words: object, anchor: tuple[int, int] | None
+) -> Mark:
     """A mark as read back, which must be one that `Store.save` would take, or `NOTHING`.
 
     Raises:
@@ -405,9 +423,8 @@ def _stored_mark(record: Mapping[str, object], words: object, anchor: Sequence[o
     mark = mark_of(record)
     check_characters(mark.comment)
     if mark != NOTHING:
-        first, end = map(_number, anchor)
         try:
-            check_mark(mark, _number(words), (first, end))
+            check_mark(mark, _number(words), anchor)
         except MarkRefusedError as error:
             raise ValueError(str(error)) from error
     return mark

@@ -28,15 +28,17 @@ class Instance:
         words: Start and end (exclusive) of each word, in characters of `passage`. Annotations
             count these words: those of `language.latin.tokenise.printed_words`, in which enclitics
             stay on, and no dictionary has a say.
-        anchor: Place of the anchor's first word in `words`, and the place after its last.
-        has_anchor: Whether the link names the anchor; else the middle word stands in for it.
+        own: Place of the first word of the link's `text` in `words`, and the place after its last;
+            the words around them are context.
+        anchor: Place of the anchor's first word in `words`, and the place after its last; None
+            where the link names no anchor. Then any words may be marked.
     """
 
     link: GoldLink
     passage: str
     words: tuple[tuple[int, int], ...]
-    anchor: tuple[int, int]
-    has_anchor: bool
+    own: tuple[int, int]
+    anchor: tuple[int, int] | None
 
     @property
     def id(self) -> str:
@@ -65,8 +67,7 @@ def instance_of(link: GoldLink, source: str = "") -> Instance:
     """Make an instance of a gold link.
 
     The anchor is looked for in the link's `text`, whatever its spelling (u or v, i or j, case);
-    its first occurrence counts. Without an anchor, the middle word of `text` is taken, the
-    left one of two.
+    its first occurrence counts.
 
     Args:
         link: The link.
@@ -79,8 +80,8 @@ def instance_of(link: GoldLink, source: str = "") -> Instance:
         >>> from allusion_es.retrieval.types import Query
         >>> query = Query("supereminet omni scientiae", "b-1", "sed dilectio illa", "", "Scientiæ")
         >>> instance = instance_of(GoldLink(query, ("Eph.3.19",)))
-        >>> instance.text(*instance.anchor), instance.anchor
-        ('scientiae', (5, 6))
+        >>> instance.anchor, instance.text(5, 6), instance.text(*instance.own)
+        ((5, 6), 'scientiae', 'supereminet omni scientiae')
     """
     query = link.query
     where = f"{source}:{link.line}" if link.line else source or f"link {query.query_id!r}"
@@ -92,7 +93,6 @@ def instance_of(link: GoldLink, source: str = "") -> Instance:
             f"{where}: field 'anchor': {query.anchor[:40]!r} does not occur in 'text'; give "
             "words of the text"
         )
-    first, last = anchor_words(query, own)
     before, text, after = (part.strip() for part in (query.before, query.text, query.after))
     # No blank before the mark that ends the text; it breaks words as well.
     blank = "" if after[:1] in _CLOSING else " "
@@ -100,7 +100,11 @@ def instance_of(link: GoldLink, source: str = "") -> Instance:
     words = tuple((word.start, word.end) for word in printed_words(passage))
     # The words of `text` follow those of `before`: no word crosses the blank between the two.
     shift = len(printed_words(before))
-    return Instance(link, passage, words, (shift + first, shift + last + 1), has_anchor(link))
+    anchor = None
+    if has_anchor(link):
+        first, last = anchor_words(query, own)
+        anchor = (shift + first, shift + last + 1)
+    return Instance(link, passage, words, (shift, shift + len(own)), anchor)
 
 
 def instances_of(links: Iterable[GoldLink], source: str = "") -> list[Instance]:
@@ -111,8 +115,8 @@ def instances_of(links: Iterable[GoldLink], source: str = "") -> list[Instance]:
 def annotated_link(instance: Instance, start: int, end: int) -> GoldLink:
     """The instance's gold link with the marked words as its text.
 
-    The words before and after the span stay as context. The anchor stays; where the link had
-    none, the word that stood in for it becomes the anchor.
+    The words before and after the span stay as context. The anchor stays; a link without one
+    gets none.
 
     Args:
         instance: What was annotated.
@@ -133,6 +137,5 @@ after='ut ait', anchor='omni', work='')
         text=instance.passage[first:last],
         before=instance.passage[:first].strip(),
         after=instance.passage[last:].strip(),
-        anchor=query.anchor if instance.has_anchor else instance.text(*instance.anchor),
     )
     return replace(instance.link, query=marked)

@@ -22,6 +22,9 @@ _FAR_APART = 0.3
 _BINS = 10
 """Bars of the histogram of overlaps, each a tenth wide."""
 
+_ANCHORS = {False: "without an anchor", True: "with an anchor", None: "anchor not told"}
+"""Names of the groups of `Agreement.by_anchor`."""
+
 _SHOWN = {
     "observed_overlap": "overlap",
     "expected_overlap": "expected",
@@ -95,11 +98,16 @@ def agreement(
 
 
 def _groups(found: "Agreement") -> "list[tuple[str, str, Coefficients]]":
-    """Group, name and coefficients: of all pairs, each two annotators, each kind of link."""
+    """Group, name and coefficients: of all pairs, each two annotators, each kind of link.
+
+    Where some instances have no anchor, also of these and of the others.
+    """
+    anchors = found.by_anchor.items() if found.counts.without_anchor else ()
     return [
         ("all", "", found.total),
         *(("pair", " / ".join(names), each) for names, each in found.by_pair.items()),
         *(("type", name, each) for name, each in found.by_type.items()),
+        *(("anchor", _ANCHORS[told], each) for told, each in anchors),
     ]
 
 
@@ -134,6 +142,7 @@ def _record(found: "Agreement", annotations: "Sequence[SpanAnnotation]") -> dict
             {"annotators": list(names), **asdict(each)} for names, each in found.by_pair.items()
         ],
         "by_type": [{"type": name, **asdict(each)} for name, each in found.by_type.items()],
+        "by_anchor": [{"anchor": told, **asdict(each)} for told, each in found.by_anchor.items()],
         "histogram": [
             {"from": place / _BINS, "to": (place + 1) / _BINS, "pairs": int(count)}
             for place, count in enumerate(found.histogram(_BINS))
@@ -169,7 +178,7 @@ def _shown_rows(found: "Agreement") -> list[dict[str, Any]]:
     """The coefficients as people read them; the first with its interval below it."""
     rows: list[dict[str, Any]] = []
     for group, name, each in _groups(found):
-        title = {"all": "all pairs", "pair": name, "type": name or "(no type)"}[group]
+        title = {"all": "all pairs", "type": name or "(no type)"}.get(group, name)
         figures = {short: f"{getattr(each, name):.3f}" for name, short in _SHOWN.items()}
         rows.append({"": title, "instances": each.instances, "pairs": each.pairs, **figures})
         if group == "all" and found.intervals:
@@ -209,6 +218,11 @@ def _summary(found: "Agreement") -> str:
         f"out), {counts.skipped} skipped, {counts.missing} missing, {counts.alone} instances with "
         "one span only."
     ]
+    if counts.without_anchor:
+        lines.append(
+            f"{counts.without_anchor} instances have no anchor, so that their spans could lie "
+            "anywhere: compare 'without an anchor' and 'with an anchor'."
+        )
     if counts.assumed_lengths:
         lines.append(
             f"alpha: {counts.assumed_lengths} instances do not tell how long their text is; it is "

@@ -127,8 +127,10 @@ def export(
     done = export_links(opened, annotator or (), doubts=doubts)
     write_gold(sys.stdout, done.links)
     print(
-        f"{len(done.links)} links ({done.merged} of them where spans differ); left out: "
-        f"{done.doubted} in doubt, {done.unmarked} without a span",
+        f"{len(done.links)} links ({done.merged} of them where spans differ, "
+        f"{done.without_anchor} without an anchor); left out: {done.doubted} in doubt, "
+        f"{done.unmarked} without a span, {done.apart} where no run of words was marked by more "
+        "than half",
         file=sys.stderr,
     )
 
@@ -260,11 +262,7 @@ def _print_progress(assignments: "Iterable[Assignment]", store: "Store") -> None
         saved = store.saved(name)
         done = sum(each.id in saved for each in instances)
         print(f"{name}: {len(instances)} instances, {done} seen", file=sys.stderr)
-        without = sum(not each.has_anchor for each in instances)
+        without = sum(each.anchor is None for each in instances)
         if without:
-            print(
-                f"{name}: {without} without an anchor; the middle word of their text "
-                "stands in for it",
-                file=sys.stderr,
-            )
+            print(f"{name}: {without} without an anchor: any words may be marked", file=sys.stderr)
     print(f"annotations go to {store.path}; Ctrl+C stops", file=sys.stderr)

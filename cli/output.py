@@ -54,14 +54,14 @@ def console() -> "Console":
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], format: TableFormat, title: str = "") -> None:
-    """Print a listing; JSON is one list, TSV has a header."""
+    """Print a listing; JSON is one list, TSV has a header. What is None has an empty cell."""
     if format is TableFormat.json:
         print(json.dumps(list(rows), ensure_ascii=False, indent=2))
     elif format is TableFormat.tsv:
         if rows:
             print("\t".join(rows[0]))
         for row in rows:
-            print("\t".join(one_line(str(value)) for value in row.values()))
+            print("\t".join(one_line(cell(value)) for value in row.values()))
     else:
         from rich.table import Table
 
@@ -69,8 +69,13 @@ def print_rows(rows: Sequence[Mapping[str, Any]], format: TableFormat, title: st
         for name in rows[0] if rows else ():
             table.add_column(name, overflow="fold")
         for row in rows:
-            table.add_row(*(visible(str(value)) for value in row.values()))
+            table.add_row(*(visible(cell(value)) for value in row.values()))
         console().print(table if rows else f"{title or 'Listing'}: nothing")
+
+
+def cell(value: object) -> str:
+    """A value as a cell of a table: None is an empty one."""
+    return "" if value is None else str(value)
 
 
 def answer_trec(answer: "Answer", tag: str) -> Iterable[str]:

@@ -97,12 +97,18 @@ def decode(data: bytes, source: str) -> str:
     """`data` as UTF-8 text, without a byte-order mark.
 
     Raises:
-        InputError: It is not UTF-8; the message names `source`, line and byte.
+        InputError: It is not UTF-8, or has a NUL byte, as UTF-16 without a mark has; the message
+            names `source`, line and byte.
 
     Example:
         >>> decode(b"Deus", "input")
         'Deus'
     """
+    if (nul := data.find(b"\0")) >= 0:
+        line = data.count(b"\n", 0, nul) + 1
+        raise InputError(
+            f"{source}:{line}: NUL byte at byte {nul}; save the text as UTF-8 without it"
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -138,6 +138,7 @@ def read_rows(
     names: Mapping[str, str] = _NO_NAMES,
     text: str | None = None,
     command: str = "",
+    advice: str = "",
 ) -> Iterator[tuple[int, dict[str, str]]]:
     r"""Yield the rows of a table with named columns, each as a mapping from column to cell.
 
@@ -156,6 +157,7 @@ def read_rows(
             header has tabs.
         command: The command whose options name the columns (`query `), if it is not the one in
             use; for the advice in messages.
+        advice: What to do about a column that is missing, where no option names columns.
 
     Yields:
         The number of the row's first line, and its cells.
@@ -173,7 +175,7 @@ def read_rows(
     if header is None:
         wanted = " and ".join(map(repr, needed))
         raise InputError(f"{source}: the file is empty; give a header with {wanted}, and rows")
-    columns = _columns(header, source, needed, optional, names, command)
+    columns = _columns(header, source, needed, optional, names, command, advice)
     for number, row in rows:
         if not row:
             continue
@@ -240,6 +242,7 @@ def _columns(
     optional: Sequence[str],
     names: Mapping[str, str],
     command: str,
+    advice: str,
 ) -> dict[str, int]:
     """The position of each column that is read."""
     header_names = [name.strip().lower() for name in header]
@@ -254,10 +257,10 @@ def _columns(
         if called in header_names:
             columns[name] = header_names.index(called)
         elif name in needed or name in names:
-            advice = "give the name of one of these"
+            todo = "give the name of one of these"
             if name not in names:
-                advice = _advice(name, header_names, command)
-            raise InputError(f"{source}:1: there is no column {called!r}; found {found}; {advice}")
+                todo = advice or _advice(name, header_names, command)
+            raise InputError(f"{source}:1: there is no column {called!r}; found {found}; {todo}")
     return columns
 
 

@@ -4,6 +4,7 @@ The README is its home, and the changelog and CONTRIBUTING.md are pages of it. T
 command line is what `--help` prints, and that of Python comes from docstrings (mkdocstrings).
 """
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {page: in_site((ROOT / file).read_text()) for page, file in COPIED.items()}
     pages["reference/command-line.md"] = command_line()
     pages["reference/python.md"] = python()
+    pages["notebook.md"] = notebook(ROOT / "docs" / "notebook.ipynb")
     for page, text in pages.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -51,6 +53,17 @@ def in_site(text: str) -> str:
     """
     text = re.sub(r"\[([^\]]+)\]\((?:LICENSE|CITATION\.cff)\)", r"`\1`", text)
     return _LINK.sub(lambda link: _IN_SITE.get(link[1], link[1].removeprefix("docs/")), text)
+
+
+def notebook(path: Path) -> str:
+    """The page of a notebook: its words and its code. Results are seen when it is run."""
+    parts = []
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+    heading, *rest = parts
+    told = f"This page is [a notebook]({path.name}) to save and to run."
+    return "\n\n".join([heading, told, *rest]) + "\n"
 
 
 def command_line() -> str:

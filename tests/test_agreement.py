@@ -97,6 +97,25 @@ def test_types_that_differ_are_a_kind_of_their_own() -> None:
     assert by_type[DIFFERING].observed_overlap == 0.5
 
 
+def test_instances_without_an_anchor_are_counted_apart() -> None:
+    told = {"b-1": True, "b-2": False, "b-3": False, "b-4": None}
+    rows = [replace(row, has_anchor=told[row.instance]) for row in annotations(WORKED)]
+    # One annotation of b-1 does not say; the others do.
+    rows[0] = replace(rows[0], has_anchor=None)
+    found = measure_agreement(rows, resamples=0)
+    assert found.total == measured(WORKED).total
+    assert [(told, c.instances, c.pairs) for told, c in found.by_anchor.items()] == [
+        (False, 2, 6),
+        (True, 1, 3),
+        (None, 1, 3),
+    ]
+    # b-2 and b-3: O_o = (3 + 1/3 + 1/4 + 3/4) / 6, ΣA = 14, ΣD = 6
+    assert found.by_anchor[False].observed_overlap == pytest.approx(13 / 18, abs=1e-15)
+    assert found.by_anchor[False].expected_overlap == pytest.approx(0.7, abs=1e-15)
+    assert found.counts.without_anchor == 2
+    assert list(measured(WORKED).by_anchor) == [None]
+
+
 def test_histogram_and_cumulative_shares_of_the_worked_example() -> None:
     found = measured(WORKED)
     # 0 | 1/4 1/4 1/4 2/7 2/7 | 1/3 | 3/4 | 1 1 1 1

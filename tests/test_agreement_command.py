@@ -86,6 +86,53 @@ def test_table_and_tsv(worked: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert row["kappa_low"] == ""
 
 
+def test_csv_says_the_same_as_tsv(
+    worked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = []
+    for name, divider in (("a.tsv", "\t"), ("a.csv", ","), ("b.csv", ";")):
+        path = tmp_path / "tables" / name[0] / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\ufeff" * (divider == ";") + WORKED.replace("\t", divider))
+        assert run(["agreement", str(path), "--format", "json"]) == 0
+        printed.append(capsys.readouterr().out)
+        path.unlink()
+    assert printed[0] == printed[1] == printed[2]
+    path.write_text(WORKED.replace("\t", ",").replace("annotator", "who", 1))
+    assert run(["agreement", str(path.parent)]) == 4  # a folder's tables are read, too
+    assert capsys.readouterr().err.endswith(
+        "b.csv:1: there is no column 'annotator'; found 'instance', 'who', 'start', 'end', "
+        "'type', 'tokens'; name each of instance, annotator, start, end, or give JSON lines, brat "
+        "or WebAnno TSV 3 files\n"
+    )
+
+
+def test_links_without_an_anchor_have_rows_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "spans.csv"
+    path.write_text(
+        "instance,annotator,start,end,anchor\n"
+        "i,anna,0,4,omni\ni,berta,2,6,omni\n"
+        'j,anna,0,2,\nj,berta,7,9,""\n'
+    )
+    assert run(["agreement", str(path), "--resamples", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "1 instances have no anchor, so that their spans could lie anywhere" in out
+    rows = [line.split("│") for line in out.splitlines() if " an anchor " in line]
+    assert [[cell.strip() for cell in row[1:5]] for row in rows[:2]] == [
+        ["without an anchor", "1", "1", "0.000"],
+        ["with an anchor", "1", "1", "0.333"],
+    ]
+    assert run(["agreement", str(path), "--resamples", "0", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["without_anchor"] == 1
+    assert [row["anchor"] for row in found["by_anchor"]] == [False, True]
+    path.write_text(path.read_text().replace('""', "omni"))
+    assert run(["agreement", str(path)]) == 4
+    assert "spans.csv:5: instance 'j' has an anchor, but none at" in capsys.readouterr().err
+
+
 def test_names_with_brackets_are_no_markup(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -334,6 +334,46 @@ def test_mouse(page: Page) -> None:
         assert page.span() == span
 
 
+def test_without_an_anchor_any_words_can_be_marked(
+    browser: Browser, folder: Path, little_index: str
+) -> None:
+    work = links(folder / "bare.jsonl", 3, anchor="")
+    with AnnotationServer(work, ["anna"], folder / "bare.sqlite") as server:
+        page = Page(browser, server.urls["anna"])
+        assert page.text("anchor-note").startswith("The link names no anchor: mark any words.")
+        own = page.driver.find_elements(By.CSS_SELECTOR, ".word.own")
+        assert [word.text for word in own] == list(WORDS[3:9])
+        assert page.driver.find_elements(By.CSS_SELECTOR, ".anchor") == []
+        # By keys: the link's words first, from which one goes on.
+        page.press(Keys.ARROW_RIGHT)
+        assert page.span() == (3, 9)
+        page.shift(Keys.ARROW_RIGHT, 4)
+        assert page.span() == (7, 9)
+        page.shift(Keys.ARROW_LEFT, 5)
+        assert page.span() == (7, 8)  # never without a word
+        page.press(Keys.ARROW_RIGHT * 9)
+        assert page.span() == (7, 12)
+        page.press("u")
+        # By mouse: the first word and the last, then a word inside, then an end.
+        page.word(0).click()
+        assert page.span() == (0, 1)
+        page.word(6).click()
+        assert page.span() == (0, 7)
+        page.word(5).click()
+        assert page.span() == (0, 6)
+        page.word(1).click()
+        assert page.span() == (1, 6)
+        page.word(1).click()
+        assert page.span() == (1, 2)
+        page.mark_by_mouse((10, 12))
+        page.save_by_mouse()
+        page.wait_text("count", "1 of 3 done")
+        assert Store(folder / "bare.sqlite").marks() == [("b-0", "anna", Mark(10, 12))]
+        assert browser.console_errors() == []
+        server.stop()
+    assert "3 without an anchor: any words may be marked" in server.log.read_text()
+
+
 def test_touch(page: Page) -> None:
     devtools = page.driver.execute_cdp_cmd
     devtools("Emulation.setTouchEmulationEnabled", {"enabled": True})

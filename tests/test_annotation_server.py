@@ -75,7 +75,7 @@ def test_the_page_and_its_work(server: AnnotationServer) -> None:
     assert reply.body["annotator"] == "berta"
     first = reply.body["instances"][0]
     assert "".join(first["pieces"]) == " ".join(WORDS) + "."
-    assert (first["id"], first["anchor"], first["has_anchor"]) == ("b-0", [5, 6], True)
+    assert (first["id"], first["own"], first["anchor"]) == ("b-0", [3, 9], [5, 6])
     assert [verse["reference"] for verse in first["verses"]] == ["Ps 33,9"]
     assert first["verses"][0]["text"].startswith("Gustate et videte")
     assert first["saved"]["mark"]["start"] is None

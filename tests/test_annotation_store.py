@@ -177,10 +177,29 @@ def test_spans_are_what_agreement_reads(tmp_path: Path) -> None:
     assert is_store(store.path)
     words = len(WORDS)
     assert spans(store.path) == [
-        SpanAnnotation("b-0", "anna", None, None, True, "allusion", tokens=words),
-        SpanAnnotation("b-0", "berta", None, None, False, "allusion", tokens=words),
-        SpanAnnotation("b-1", "anna", 3, 8, False, "allusion", tokens=words),
+        SpanAnnotation("b-0", "anna", None, None, True, "allusion", tokens=words, has_anchor=True),
+        SpanAnnotation("b-0", "berta", None, None, False, "allusion", 0, words, has_anchor=True),
+        SpanAnnotation("b-1", "anna", 3, 8, False, "allusion", tokens=words, has_anchor=True),
     ]
+
+
+def test_a_store_that_forced_the_middle_word_no_longer_does(tmp_path: Path) -> None:
+    """Before links could lack an anchor, the store had their middle word in its place."""
+    bare = GoldLink(Query(" ".join(WORDS), "b-0"), ("Ps.33.9",))
+    store = Store(tmp_path / "spans.sqlite", create_missing=True)
+    store.add([instance_of(bare)])
+    with sqlite3.connect(store.path) as database:
+        database.execute("UPDATE instance SET anchor_start = 5, anchor_end = 6")
+    database.close()
+    store.save("b-0", "anna", Mark(4, 8), "k1")
+    with pytest.raises(MarkRefusedError, match="does not include the anchor"):
+        store.save("b-0", "anna", Mark(0, 2), "k2")
+    store.add([instance_of(bare)])  # as the page does when it is started
+    assert store.save("b-0", "anna", Mark(0, 2), "k2").revision == 2
+    assert spans(store.path) == [
+        SpanAnnotation("b-0", "anna", 0, 2, tokens=len(WORDS), has_anchor=False)
+    ]
+    assert [change.after for change in store.history()] == [Mark(4, 8), Mark(0, 2)]
 
 
 def test_instances_stay_what_they_are(tmp_path: Path) -> None:
@@ -191,6 +210,7 @@ def test_instances_stay_what_they_are(tmp_path: Path) -> None:
     for other in (
         replace(better, relevant=("Ps.33.10",)),
         replace(better, query=replace(better.query, anchor=WORDS[6])),
+        replace(better, query=replace(better.query, anchor="")),
         replace(better, query=replace(better.query, text=better.query.text + " tredecim")),
         replace(better, query=replace(better.query, before="nullus", text=" ".join(WORDS))),
     ):

@@ -45,7 +45,9 @@ def test_the_papers_example() -> None:
     assert " ".join(printed) == (
         "Magna res est sed dilectio illa supereminet omni scientiae Haec enim non inflat"
     )
-    assert instance.text(*instance.anchor) == "scientiae"
+    assert instance.anchor == (8, 9)
+    assert instance.text(8, 9) == "scientiae"
+    assert instance.text(*instance.own) == "dilectio illa supereminet omni scientiae"
     assert annotated_link(instance, 3, 9) == GoldLink(
         Query(
             "sed dilectio illa supereminet omni scientiae",
@@ -71,19 +73,20 @@ def test_enclitics_stay_on_and_numbers_are_no_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "anchor", "found", "named"),
+    ("text", "anchor", "found"),
     [
-        ("unus duo tres", "DVO", "duo", True),
-        ("unus duo tres duo", "duo", "duo", True),
-        ("unus duo tres", "duo tres", "duo tres", True),
-        ("unus duo tres quattuor", "", "duo", False),
-        ("unus", " ", "unus", False),
+        # Places in the passage, in which one more word `duo` precedes the text.
+        ("unus duo tres", "DVO", (2, 3)),
+        ("unus duo tres duo", "duo", (2, 3)),
+        ("unus duo tres", "duo tres", (2, 4)),
+        ("unus duo tres quattuor", "", None),
+        ("unus", " ", None),
     ],
 )
-def test_anchors(text: str, anchor: str, found: str, named: bool) -> None:
+def test_anchors(text: str, anchor: str, found: tuple[int, int] | None) -> None:
     instance = instance_of(GoldLink(Query(text, "q", "duo", "duo", anchor), ("Gen.1.1",)))
-    assert (instance.text(*instance.anchor), instance.has_anchor) == (found, named)
-    assert instance.anchor[0] >= 1  # in the text, not in what precedes it
+    assert instance.anchor == found
+    assert instance.text(*instance.own) == text
 
 
 @pytest.mark.parametrize(
@@ -97,25 +100,30 @@ def test_links_that_cannot_be_annotated(query: Query) -> None:
 parts = st.text("abq ue.,-[]()&\n1ſæ\u00ad", max_size=12)
 
 
-@given(parts, parts, parts, st.data())
-def test_no_word_is_lost_or_made(before: str, text: str, after: str, data: st.DataObject) -> None:
+@given(parts, parts, parts, st.booleans(), st.data())
+def test_no_word_is_lost_or_made(
+    before: str, text: str, after: str, named: bool, data: st.DataObject
+) -> None:
     if not printed_words(text):
         text += " uerbum"
-    instance = instance_of(GoldLink(Query(text, "q", before, after), ("Gen.1.1",)))
+    anchor = data.draw(st.sampled_from(printed_words(text))).form if named else ""
+    instance = instance_of(GoldLink(Query(text, "q", before, after, anchor), ("Gen.1.1",)))
     forms = [word.form for part in (before, text, after) for word in printed_words(part)]
     assert [word.form for word in printed_words(instance.passage)] == forms
     assert "".join(instance.pieces()) == instance.passage
     assert len(instance.pieces()) == 2 * len(forms) + 1
-    start = data.draw(st.integers(0, instance.anchor[0]))
-    end = data.draw(st.integers(instance.anchor[1], len(forms)))
+    start = data.draw(st.integers(0, instance.anchor[0] if instance.anchor else len(forms) - 1))
+    end = data.draw(st.integers(instance.anchor[1] if instance.anchor else start + 1, len(forms)))
     query = annotated_link(instance, start, end).query
     cut = [[w.form for w in printed_words(p)] for p in (query.before, query.text, query.after)]
     assert cut == [forms[:start], forms[start:end], forms[end:]]
-    # What was exported can be annotated again, around an anchor of the same form.
+    # What was exported can be annotated again, around an anchor of the same form or without one.
     again = instance_of(GoldLink(query, ("Gen.1.1",)))
     assert len(again.words) == len(forms)
-    first, last = instance.anchor
-    assert forms[again.anchor[0] : again.anchor[1]] == forms[first:last]
+    assert again.own == (start, end)
+    assert (again.anchor is None) == (not named)
+    if again.anchor:
+        assert [printed_words(anchor)[0].form] == forms[slice(*again.anchor)]
 
 
 def some_links(count: int) -> list[GoldLink]:
@@ -165,10 +173,54 @@ def test_names_that_are_there_twice() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(6, 12)), min_size=1, max_size=6))
-def test_the_agreed_span_is_what_more_than_half_marked(spans: list[tuple[int, int]]) -> None:
-    votes = Counter(place for span in spans for place in range(*span))
-    majority = sorted(place for place, count in votes.items() if 2 * count > len(spans))
-    assert list(range(*agreed_span(spans))) == majority
+def test_around_an_anchor_the_agreed_span_goes_from_median_to_median(
+    spans: list[tuple[int, int]],
+) -> None:
+    starts, ends = sorted(start for start, _ in spans), sorted(end for _, end in spans)
+    assert agreed_span(spans) == (starts[len(spans) // 2], ends[(len(spans) - 1) // 2])
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=1, max_size=5))
+def test_the_agreed_span_is_what_more_than_half_marked(places: list[tuple[int, int]]) -> None:
+    spans = [(start, start + length) for start, length in places]
+    marked = [sum(start <= place < end for start, end in spans) for place in range(13)]
+    majority = [place for place in range(13) if 2 * marked[place] > len(spans)]
+    span = agreed_span(spans)
+    if span is not None:
+        assert list(range(*span)) == majority
+    elif majority:
+        assert majority != list(range(majority[0], majority[-1] + 1))
+
+
+def test_without_an_anchor_any_words_may_be_marked(tmp_path: Path, run: Run) -> None:
+    work = links(tmp_path / "links.jsonl", 4, anchor="")
+    store = Store(tmp_path / "spans.sqlite", create_missing=True)
+    store.add([instance_of(link) for link in read_gold(work)])
+    said: dict[
+        str, list[Mark | None]
+    ] = {  # the link's own words are 3 to 8; the others are its context
+        "anna": [Mark(0, 2), Mark(7, 12), Mark(0, 9), Mark(0, 2)],
+        "berta": [Mark(0, 3), Mark(6, 9), Mark(0, 2), None],
+        "carla": [None, None, Mark(5, 9), Mark(10, 12)],
+    }
+    for name, marks in said.items():
+        for number, mark in enumerate(marks):
+            if mark:
+                store.save(f"b-{number}", name, mark, f"k{number}")
+    assert {mark for _, _, mark in Store(store.path).marks()} >= {Mark(0, 2), Mark(10, 12)}
+    done = export_links(store)
+    assert {link.query.query_id: link.query.text for link in done.links} == {
+        "b-0": "unus duo",
+        "b-1": "octo nouem",
+    }
+    assert (done.without_anchor, done.apart) == (2, 2)
+    assert {link.query.anchor for link in done.links} == {""}
+    assert {row["anchor"] for row in annotation_rows(store)} == {""}
+    told = run("annotate", "export", "--store", str(store.path)).stderr
+    assert told == (
+        "2 links (2 of them where spans differ, 2 without an anchor); left out: 0 in doubt, 0 "
+        "without a span, 2 where no run of words was marked by more than half\n"
+    )
 
 
 @pytest.fixture
@@ -207,6 +259,7 @@ def test_export(store: Store) -> None:
     assert texts(store, "anna", "berta")["b-1"] == "sex septem"
     for link in done.links:
         assert (link.query.anchor, link.relevant) == ("sex", ("Ps.33.9",))
+    assert (done.apart, done.without_anchor) == (0, 0)
     with pytest.raises(
         UsageError, match=r"annotator: 'dora' has annotated nothing in .*; there are: anna, berta"
     ):
@@ -223,6 +276,7 @@ def test_every_annotation_as_a_row(store: Store) -> None:
         "doubt": 0,
         "skipped": 0,
         "type": "allusion",
+        "anchor": "sex",
         "text": "sex",
         "comment": "a\tb\nc",
     }
@@ -238,7 +292,8 @@ def test_the_commands(run: Run, store: Store, tmp_path: Path, little_index: str)
     done = run("annotate", "export", "--store", str(store.path))
     assert done.returncode == 0
     assert done.stderr == (
-        "3 links (1 of them where spans differ); left out: 1 in doubt, 1 without a span\n"
+        "3 links (1 of them where spans differ, 0 without an anchor); left out: 1 in doubt, 1 "
+        "without a span, 0 where no run of words was marked by more than half\n"
     )
     exported = tmp_path / "exported.jsonl"
     exported.write_text(done.stdout)
@@ -250,7 +305,7 @@ def test_the_commands(run: Run, store: Store, tmp_path: Path, little_index: str)
     lines = [line.split("\t") for line in table.stdout.splitlines()]
     assert lines[0][:4] == ["instance", "annotator", "start", "end"]
     assert len(lines) == 11
-    assert {len(line) for line in lines} == {9}
+    assert {len(line) for line in lines} == {10}
     assert lines[9][-1] == "a b c"
 
 

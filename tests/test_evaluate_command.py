@@ -111,6 +111,15 @@ def test_free_choice(evaluate: Evaluate, gold: Path) -> None:
     assert [row["mrr"] for row in rows[:3]] == [100.0, 100.0, 0.0]
 
 
+def test_what_has_no_value_is_an_empty_cell(run: Run, gold: Path) -> None:
+    done = run("evaluate", str(gold), "--methods", "bm25", *JONAH, "--format", "tsv")
+    header, *lines = (line.split("\t") for line in done.stdout.splitlines())
+    rows = {row[header.index("group")]: row for row in lines}
+    assert rows["macro by work"][header.index("mrr_low")] == ""
+    assert float(rows["all"][header.index("mrr_low")]) <= 75
+    assert "None" not in done.stdout
+
+
 def test_the_second_time_costs_nothing_and_changes_nothing(
     run: Run, gold: Path, data_folder: Path
 ) -> None:

@@ -192,8 +192,11 @@ def test_qrels_and_topics_must_fit(
 
 def test_the_kind_must_be_known(tmp_path: Path) -> None:
     (tmp_path / "links.txt").write_text(GOOD)
-    with pytest.raises(UsageError, match=r"links.txt: its name does not say; .* jsonl, tsv, trec"):
+    with pytest.raises(UsageError, match=r"links.txt: its name does not say .* end in .jsonl, "):
         read_gold(tmp_path / "links.txt")
+    for missing in (tmp_path, tmp_path / "nothing.txt", tmp_path / "nothing"):
+        with pytest.raises(InputError, match="there is no such file; give a file of gold links"):
+            read_gold(missing)
     with pytest.raises(UsageError, match="no kind of gold file is 'xml'"):
         read_gold(tmp_path / "links.txt", "xml")
     with pytest.raises(UsageError, match="topics go with TREC qrels"):

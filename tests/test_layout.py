@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -36,6 +37,20 @@ def test_every_folder_is_in_every_list() -> None:
     assert front is None or front.resolve() == ROOT / "allusion_es" / "__init__.py"
     assert sorted(links) == inner
     assert all(link.resolve() == ROOT / link.name for link in links.values())
+
+
+def test_a_checkout_is_found_before_the_installed_package() -> None:
+    """Python started in a checkout imports its `allusion_es`, whose other folders lie beside it."""
+    code = (
+        "import sys; sys.meta_path[:] = [f for f in sys.meta_path if 'Editable' not in str(f)]\n"
+        "import allusion_es, allusion_es.evaluation.gold.link as link\n"
+        "print(allusion_es.parse_reference('Ps 22,1'), link.__file__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == ["Ps.22.1", str(ROOT / "evaluation" / "gold" / "link.py")]
 
 
 def test_every_folder_of_modules_is_a_package() -> None:

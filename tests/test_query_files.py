@@ -147,6 +147,7 @@ def test_columns_of_other_names(file: "Maker") -> None:
         ("a.xml", "<TEI/>", "a.xml: the file is XML, and queries are not read from it"),
         ("a.pdf", "vir", "a.pdf: the file is a PDF, which is not read"),
         ("a.json", "[1]", "a.json:1: field 'text' is missing"),
+        ("a.txt", "v\0i\0r\0\n", "a.txt:1: NUL byte at byte 1; save the text as UTF-8"),  # UTF-16
     ],
 )
 def test_files_that_cannot_be_read(file: "Maker", name: str, data: str, said: str) -> None:

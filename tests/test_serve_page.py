@@ -166,6 +166,14 @@ def test_a_reader_works_through_a_text(page: Page, tmp_path: Path) -> None:
     assert page.at("#count").text == "5 places, 5 of 5 judged"
     marks = page.run("return listJudgements().map((each) => each.decision)")
     assert marks == ["accept"] * 3 + ["reject"] * 2
+    # So does undo, also after the reload.
+    page.press_undo()
+    assert page.at("#count").text == "5 places, 4 of 5 judged"
+    page.press("j")
+    page.run("select(findings[4])")
+    page.press("r")
+    assert page.at("#count").text == "5 places, 5 of 5 judged"
+    page.press(Keys.ESCAPE)
     # TEI, with what was accepted and the meaning of its pointers.
     name = "Audite gustate et videte Scriptum"
     saved = page.saved(tmp_path, f"{name}.allusions.xml", "tei", "accepted")
@@ -339,10 +347,11 @@ def test_a_tei_file(page: Page, tmp_path: Path) -> None:
     page.paste("in principio")
     page.at("#file").send_keys(str(path))
     page.wait(lambda: "4 words" in page.at("#file-name").text)
+    # A file is a text, however short.
+    assert page.at('input[value="scan"]').is_selected()
     # What stood there is another text.
     assert not page.at("#text").is_displayed()
     assert page.at("#text").get_attribute("value") == ""
-    page.at('input[name="kind"][value="scan"]').click()
     page.go()
     page.done()
     assert page.references() == ["Ps 33,9"]
@@ -472,6 +481,13 @@ def test_nothing_shuts_out_users(page: Page, axe: str) -> None:
         for view in ("reading", "listing", "map", "table"):
             page.run("setView(arguments[0])", view)
             assert page.run("return document.documentElement.scrollWidth <= innerWidth"), view
+        for menu in ("filters", "saving"):
+            page.run("at(arguments[0]).open = true", menu)
+            box = page.run(
+                "return at(arguments[0]).lastElementChild.getBoundingClientRect().toJSON()", menu
+            )
+            assert 0 <= box["left"] < box["right"] <= page.run("return innerWidth"), menu
+            page.run("at(arguments[0]).open = false", menu)
         page.run("at('trouble').hidden = true; at('again').click()")
         page.wait(lambda: page.all("#entries li"))
         assert page.run("return document.documentElement.scrollWidth <= innerWidth")

@@ -66,6 +66,15 @@ def test_every_page_loads_nothing_from_elsewhere(site: Path) -> None:
 
 
 @pytest.mark.process
+def test_the_notebook_is_a_page(site: Path) -> None:
+    text = read(site / "notebook.html").text
+    for cell in json.loads((ROOT / "docs" / "notebook.ipynb").read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            assert "".join(cell["source"]) in text
+    assert (site / "notebook.ipynb").exists()
+
+
+@pytest.mark.process
 def test_the_reference_has_every_command_and_option(site: Path) -> None:
     import typer
 

@@ -290,8 +290,8 @@ def test_json_lines_refused(tmp_path: Path, line: str, message: str) -> None:
     [
         ("", "s.tsv: the file is empty"),
         ("\ufeff\n\n", "s.tsv: the file is empty"),
-        ("a\tb\n", "s.tsv:1: columns are 'a, b'; name each of instance, annotator, start, end"),
-        ("instance\tannotator\tstart\tend\tend\n", "s.tsv:1: columns are"),
+        ("a\tb\n", "s.tsv:1: there is no column 'instance'; found 'a', 'b'; name each of"),
+        ("instance\tannotator\tstart\tend\tend\n", "s.tsv:1: column 'end' is there twice"),
         ("instance\tannotator\tstart\tend\ni\ta\t1\n", "s.tsv:2: 3 cells, but the header has 4"),
         (
             "instance\tannotator\tstart\tend\ni\ta\t+1\t2\n",
@@ -333,7 +333,7 @@ def test_texts_of_different_length(tmp_path: Path) -> None:
 
 def test_files_that_are_not_there_or_not_text(tmp_path: Path) -> None:
     refused(tmp_path / "none.tsv", "cannot be read")
-    refused(tmp_path / ".", "no .ann, .tsv or .jsonl file in this folder")
+    refused(tmp_path / ".", "no .ann, .tsv, .csv or .jsonl file in this folder")
     path = tmp_path / "s.tsv"
     path.write_bytes(b"instance\tannotator\tstart\tend\n\xff\ta\t0\t1\n")
     refused(path, f"{path}:2: not UTF-8")

@@ -50,6 +50,9 @@ def refused(path: Path) -> str:
         (f"{P}Ἐν ἀρχῇ 12{END}", "there is no Latin letter in it"),
         (f'<?xml version="1.0" encoding="x-none"?>{P}a{END}', "the encoding 'x-none' is not read"),
         (f'<?xml version="1.0" encoding="Shift_JIS"?>{P}a{END}', "the encoding 'Shift_JIS' is not"),
+        (f'<?xml version="1.0" encoding="utf-7"?>{P}a{END}', "the encoding 'utf-7' is not read"),
+        (f'<?xml version="1.0" encoding="idna"?>{P}a{END}', "the encoding 'idna' is not read"),
+        (f'<?xml version="1.0" encoding="punycode"?>{P}a{END}', "the encoding 'punycode' is not"),
         (
             f'<?xml version="1.0" encoding="UTF-16"?>{P}a{END}',
             "says that it is UTF-16, but",

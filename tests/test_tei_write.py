@@ -114,6 +114,26 @@ def test_quotations_are_quotes_where_tei_allows_them(tmp_path: Path) -> None:
     assert '<date><seg type="quotation"' in text
 
 
+@pytest.mark.parametrize(
+    ("body", "words", "name"),
+    [
+        ("<p>a <quote>b c</quote></p>", "b c", "seg"),
+        ("<p>a <quote>'b c.'</quote></p>", "b c", "seg"),  # marks are no words
+        ("<p>a <q>b <hi>c</hi></q></p>", "b c", "seg"),
+        ("<quote><p>b c</p></quote>", "b c", "seg"),
+        ("<p>a <quote>b c</quote></p>", "c", "quote"),  # a quotation in the quotation
+        ("<p>a <quote>b c</quote></p>", "a b c", "quote"),
+        ("<p>a b c</p>", "b c", "quote"),
+    ],
+)
+def test_what_is_a_quote_already_gets_no_second_one(
+    tmp_path: Path, body: str, words: str, name: str
+) -> None:
+    source = tei(tmp_path, body)
+    text = marked(source, found(source, words, "quotation")).decode()
+    assert re.findall(r'<(\w+) type="quotation"', text) == [name]
+
+
 def test_prefixes_and_ids_of_the_file_are_heeded(tmp_path: Path) -> None:
     path = tmp_path / "sermo.xml"
     path.write_text(

@@ -84,6 +84,7 @@ class Counts:
         alone: Instances with one span only, so that there is nothing to compare.
         assumed_lengths: Compared instances of which no annotation tells how long the text is, so
             that for uα it ends with the furthest span.
+        without_anchor: Instances whose link names no anchor, so that spans could lie anywhere.
     """
 
     instances: int
@@ -95,6 +96,7 @@ class Counts:
     missing: int
     alone: int
     assumed_lengths: int
+    without_anchor: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,9 @@ class Agreement:
             resamples, or with one instance.
         by_pair: For each two annotators with a pair, sorted by name.
         by_type: For each kind of link, sorted; "" is a kind that is not told.
+        by_anchor: For instances without an anchor (False), with one (True), and where it is not
+            told (None), in this order, as far as they have pairs. Spans around an anchor have a
+            word in common whatever their annotators think, others need not.
         counts: What was read.
         common: Tokens in common of each pair, shape (pairs,).
         union: Tokens that either marked of each pair, shape (pairs,).
@@ -116,6 +121,7 @@ class Agreement:
     intervals: Mapping[str, Interval]
     by_pair: Mapping[tuple[str, str], Coefficients]
     by_type: Mapping[str, Coefficients]
+    by_anchor: Mapping[bool | None, Coefficients]
     counts: Counts
     common: Integers
     union: Integers
@@ -179,6 +185,7 @@ def measure_agreement(
         intervals=_bootstrap_intervals(sample, resamples, seed),
         by_pair=dict(_by_pair(table, pairs)),
         by_type=dict(_by_type(table, pairs)),
+        by_anchor=dict(_by_anchor(table, pairs)),
         counts=_counts(annotations, used, table, sample.continua),
         common=pairs.agreement,
         union=pairs.union,
@@ -287,6 +294,13 @@ def _by_type(table: SpanTable, pairs: Pairs) -> Iterator[tuple[str, Coefficients
         yield (*table.types, DIFFERING)[code], coefficients
 
 
+def _by_anchor(table: SpanTable, pairs: Pairs) -> Iterator[tuple[bool | None, Coefficients]]:
+    found = dict(_grouped(table, pairs, table.anchor[pairs.first]))
+    for code, told in ((0, False), (1, True), (-1, None)):
+        if code in found:
+            yield told, found[code]
+
+
 def _grouped(
     table: SpanTable, pairs: Pairs, groups: Integers
 ) -> Iterator[tuple[int, Coefficients]]:
@@ -326,4 +340,5 @@ def _counts(
         missing=sum(annotators - count for count in judged.values() if count > 1),
         alone=len(table.instances) - len(continua.instance),
         assumed_lengths=sum(table.instances[i] not in told for i in continua.instance),
+        without_anchor=len({row.instance for row in annotations if row.has_anchor is False}),
     )

@@ -55,6 +55,8 @@ class SpanTable:
         instance: For each span its place in `instances`.
         annotator: For each span its place in `annotators`.
         type: For each span its place in `types`.
+        anchor: For each span 1 where its instance has an anchor, 0 where it has none, -1 where no
+            annotation of the instance tells.
         start: Place of its first token.
         end: Place after its last token.
         tokens: Tokens of the instance's text: the most that any annotation of it tells, or, where
@@ -67,13 +69,14 @@ class SpanTable:
     instance: Integers
     annotator: Integers
     type: Integers
+    anchor: Integers
     start: Integers
     end: Integers
     tokens: Integers
 
     def rows(self, chosen: Integers) -> "SpanTable":
         """The table of only these spans; `chosen` are row numbers, in ascending order."""
-        names = ("instance", "annotator", "type", "start", "end", "tokens")
+        names = ("instance", "annotator", "type", "anchor", "start", "end", "tokens")
         arrays = {name: getattr(self, name)[chosen] for name in names}
         return SpanTable(self.instances, self.annotators, self.types, **arrays)
 
@@ -89,6 +92,7 @@ def span_table(annotations: Sequence[SpanAnnotation]) -> SpanTable:
         code = {value: place for place, value in enumerate(distinct)}
         names[field] = tuple(distinct)
         codes[field] = np.array([code[value] for value in values], dtype=np.int64)
+    anchors = {row.instance: row.has_anchor for row in rows if row.has_anchor is not None}
     start = np.array([row.start for row in rows], dtype=np.int64)
     end = np.array([row.end for row in rows], dtype=np.int64)
     reach = np.zeros(len(names["instance"]), dtype=np.int64)
@@ -100,6 +104,7 @@ def span_table(annotations: Sequence[SpanAnnotation]) -> SpanTable:
         names["annotator"],
         names["type"],
         **codes,
+        anchor=np.array([int(anchors.get(row.instance, -1)) for row in rows], dtype=np.int64),
         start=start,
         end=end,
         tokens=reach[codes["instance"]],

@@ -4,7 +4,6 @@
 other. brat and WebAnno have modules of their own; JSON lines and tables are read here.
 """
 
-import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +20,7 @@ from allusion_es.annotation.store import is_store, spans
 from allusion_es.core.errors import InputError
 from allusion_es.core.records import checked
 from allusion_es.corpora.passage_files import LONGEST_ID
-from allusion_es.corpora.tables import read_lines, shortened
+from allusion_es.corpora.tables import read_lines, read_rows, shortened
 
 MOST_TOKENS = 10_000_000
 """Most tokens that a text may have, far more than any real one; larger numbers are mistakes."""
@@ -43,8 +42,9 @@ _SKIPPED_FOLDERS = {
 }
 """Folders of an export, and beside it, that hold no annotations of their own."""
 
-_SUFFIXES = frozenset({".ann", ".tsv", ".jsonl"})
+_SUFFIXES = frozenset({".ann", ".tsv", ".csv", ".jsonl"})
 _NEEDED = ("instance", "annotator", "start", "end")
+_ADVICE = f"name each of {', '.join(_NEEDED)}, or give JSON lines, brat or WebAnno TSV 3 files"
 _YES = frozenset({"true", "yes", "1"})
 _NO = frozenset({"false", "no", "0", ""})
 
@@ -61,9 +61,11 @@ class _SpanRecord(Struct):
     doubt: bool = False
     type: str = ""
     tokens: _Number = None
+    anchor: str | None = None
 
 
 _COLUMNS = _SpanRecord.__struct_fields__
+_OPTIONAL = tuple(name for name in _COLUMNS if name not in _NEEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +94,16 @@ def read_spans(
     - brat stand-off, `NAME.ann` beside `NAME.txt` (see `annotation.formats.brat`);
     - WebAnno TSV 3, from WebAnno or INCEpTION (see `annotation.formats.webanno`);
     - JSON lines with `instance`, `annotator`, `start` and `end` (numbers, or null where no span was
-      given), and if wanted `doubt` (true or false), `type`, and `tokens` (how many the text has);
-    - else a table with tabs, and columns of these names (`start` and `end` empty where no span was
-      given, `doubt` true, yes or 1).
+      given), and if wanted `doubt` (true or false), `type`, `tokens` (how many the text has), and
+      `anchor` (the word that the span had to include; "" where there was none);
+    - else a table, CSV or TSV as `corpora.tables.read_rows` reads them, with columns of these names
+      (`start` and `end` empty where no span was given, `doubt` true, yes or 1).
 
-    Of a folder, all `.ann`, `.tsv` and `.jsonl` files in it and below are read, in the order of
-    their names, but hidden ones and those of an export's folders for curation. What INCEpTION and
-    WebAnno keep under the names `CURATION_USER`, `CORRECTION_USER` and `INITIAL_CAS` is nobody's
-    annotation and left out everywhere. `start` and `end` count tokens from 0, `end` exclusive. Not
-    for a store that this process has open: it would lose its locks.
+    Of a folder, all `.ann`, `.tsv`, `.csv` and `.jsonl` files in it and below are read, in the
+    order of their names, but hidden ones and those of an export's folders for curation. What
+    INCEpTION and WebAnno keep under the names `CURATION_USER`, `CORRECTION_USER` and `INITIAL_CAS`
+    is nobody's annotation and left out everywhere. `start` and `end` count tokens from 0, `end`
+    exclusive. Not for a store that this process has open: it would lose its locks.
 
     Args:
         paths: Files and folders.
@@ -109,8 +112,8 @@ def read_spans(
 
     Raises:
         InputError: A file cannot be read, all files were left out, an instance is annotated
-            twice by the same annotator, or two annotations give its text different lengths; the
-            message says where.
+            twice by the same annotator, or two annotations give its text different lengths, or
+            one an anchor and another none; the message says where.
 
     Example:
         >>> import tempfile
@@ -123,6 +126,7 @@ def read_spans(
     found: list[SpanAnnotation] = []
     seen: dict[tuple[str, str], str] = {}
     tokens: dict[str, tuple[int, str]] = {}
+    anchors: dict[str, tuple[bool, str]] = {}
     # One entry for each file and name, however many rows they have.
     left_out: dict[tuple[str, str], SkippedFile] = {}
     for path in paths:
@@ -135,7 +139,7 @@ def read_spans(
                     left_out[str(file), row.annotator] = SkippedFile(str(file), row.annotator, why)
                     continue
                 where = f"{file}:{row.line}" if row.line else str(file)
-                _check(row, where, seen, tokens)
+                _check(row, where, seen, tokens, anchors)
                 found.append(row)
     if left_out and not found:
         first = next(iter(left_out.values()))
@@ -153,7 +157,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     files = sorted(p for p in path.rglob("*") if p.suffix.lower() in _SUFFIXES and p.is_file())
     if not files:
-        raise InputError(f"{path}: no .ann, .tsv or .jsonl file in this folder; name another")
+        raise InputError(f"{path}: no .ann, .tsv, .csv or .jsonl file in this folder; name another")
     return files
 
 
@@ -212,6 +216,7 @@ def _check(
     where: str,
     seen: dict[tuple[str, str], str],
     tokens: dict[str, tuple[int, str]],
+    anchors: dict[str, tuple[bool, str]],
 ) -> None:
     """Refuse an annotation with odd names, or one that contradicts those read before.
 
@@ -220,6 +225,7 @@ def _check(
         where: File and line, for messages.
         seen: File and line of each instance and annotator so far; is added to.
         tokens: Length of each instance's text and where it was said; is added to.
+        anchors: Whether each instance has an anchor, and where it was said; is added to.
     """
     for name, value in (("instance", row.instance), ("annotator", row.annotator)):
         if not value or not value.isprintable() or len(value.encode()) > LONGEST_ID:
@@ -236,6 +242,14 @@ def _check(
             f"{shortened(row.annotator)} before ({first}); give one annotation for each instance "
             "and annotator"
         )
+    if row.has_anchor is not None:
+        has_anchor, before = anchors.setdefault(row.instance, (row.has_anchor, where))
+        if has_anchor != row.has_anchor:
+            here, there = ("an anchor", "none") if row.has_anchor else ("no anchor", "one")
+            raise InputError(
+                f"{where}: instance {shortened(row.instance)} has {here}, but {there} at "
+                f"{before}; annotate the same links"
+            )
     if not row.tokens:
         return
     length, before = tokens.setdefault(row.instance, (row.tokens, where))
@@ -263,29 +277,11 @@ def _json_lines(path: Path) -> Iterator[SpanAnnotation]:
 
 
 def _table(path: Path) -> Iterator[SpanAnnotation]:
-    """The annotations of a table with tabs, each row turned into a record as in JSON lines."""
-    rows = csv.reader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
-    try:
-        header = [name.strip().casefold() for name in next(rows)]
-        missing = [name for name in _NEEDED if name not in header]
-        if missing or len(set(header)) != len(header):
-            raise InputError(
-                f"{path}:1: columns are {shortened(', '.join(header))}; name each of "
-                f"{', '.join(_NEEDED)} once, or give JSON lines, brat or WebAnno TSV 3 files"
-            )
-        for row in rows:
-            where = f"{path}:{rows.line_num}"
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise InputError(
-                    f"{where}: {len(row)} cells, but the header has {len(header)}; "
-                    "give each row as many cells"
-                )
-            cells = dict(zip(header, (cell.strip() for cell in row), strict=True))
-            yield _annotation(_typed(cells), where, rows.line_num)
-    except csv.Error as error:
-        raise InputError(f"{path}:{rows.line_num}: cannot be read as a table: {error}") from error
+    """The annotations of a table, each row turned into a record as in JSON lines."""
+    for number, cells in read_rows(path, _NEEDED, _OPTIONAL, advice=_ADVICE):
+        # Rows of empty cells, as spreadsheets leave them, are passed over.
+        if any(cells.values()):
+            yield _annotation(_typed(cells), f"{path}:{number}", number)
 
 
 def _typed(cells: Mapping[str, str]) -> dict[str, object]:
@@ -326,4 +322,5 @@ def _annotation(record: Mapping[str, object], where: str, line: int) -> SpanAnno
     if tokens is not None and not 0 <= tokens <= MOST_TOKENS:
         raise InputError(f"{where}: field 'tokens' is {tokens}; give 1 to {MOST_TOKENS}")
     bare = SpanAnnotation(row.instance, row.annotator, start, end, type=row.type)
-    return replace(bare, doubt=row.doubt, line=line, tokens=tokens or 0)
+    has_anchor = None if row.anchor is None else bool(row.anchor.strip())
+    return replace(bare, doubt=row.doubt, line=line, tokens=tokens or 0, has_anchor=has_anchor)

@@ -44,15 +44,17 @@ function show(number) {
     if (place % 2) words.push(element("span", piece, "word"));
     else gaps.push(element("span", piece, "gap"));
   });
-  const [first, last] = each.anchor;
+  // Without an anchor, the link's own words are told from their context instead.
+  const [first, last] = each.anchor ?? each.own;
+  const kind = each.anchor ? "anchor" : "own";
   words.forEach((word, place) => {
     word.dataset.place = place;
-    if (place >= first && place < last) word.classList.add("anchor");
+    if (place >= first && place < last) word.classList.add(kind);
   });
-  for (let place = first + 1; place < last; place++) gaps[place].classList.add("anchor");
+  for (let place = first + 1; place < last; place++) gaps[place].classList.add(kind);
   at("passage").replaceChildren(...gaps.flatMap((gap, place) => [gap, words[place] ?? ""]));
   at("source").textContent = each.work;
-  at("anchor-note").hidden = each.has_anchor;
+  at("anchor-note").hidden = each.anchor !== null;
   at("verses").replaceChildren(...each.verses.flatMap((verse) => {
     const text = element("dd", verse.text);
     text.lang = "la";
@@ -125,28 +127,44 @@ function mark(start, end) {
   render();
 }
 
-// Move one end of the span by a word; it never leaves the anchor.
+// Move one end of the span by a word; it never leaves the anchor, or a word where there is none.
 function move(left, right) {
-  const [first, last] = instance().anchor;
+  const { anchor, own } = instance();
   if (draft.start === null) {
-    // The first step marks the anchor, so that the second widens from what can be seen.
-    mark(first, last);
+    // The first step marks the anchor or the link's words, so that the second starts from what
+    // can be seen.
+    mark(...(anchor ?? own));
     return;
   }
-  mark(Math.min(draft.start + left, first), Math.max(draft.end + right, last));
+  const start = draft.start + left;
+  const end = draft.end + right;
+  if (anchor) mark(Math.min(start, anchor[0]), Math.max(end, anchor[1]));
+  else if (start < end) mark(start, end);
 }
 
 // A word that is pressed without dragging becomes an end of the span.
 function press(place) {
-  const [first, last] = instance().anchor;
+  if (instance().anchor) pressAround(place, ...instance().anchor);
+  else pressAnywhere(place);
+}
+
+function pressAround(place, first, last) {
   if (place >= first && place < last) mark(first, last);
   else if (place < first) mark(place, draft.end ?? last);
   else mark(draft.start ?? first, place + 1);
 }
 
+// Outside the span a press widens it, inside it moves the nearer end; on an end it starts anew there.
+function pressAnywhere(place) {
+  const { start, end } = draft;
+  if (start === null || place === start || place === end - 1) mark(place, place + 1);
+  else if (place < start || (place < end && place - start < end - 1 - place)) mark(place, end);
+  else mark(start, place + 1);
+}
+
 function drag(from, to) {
-  const [first, last] = instance().anchor;
-  mark(Math.min(from, to, first), Math.max(from + 1, to + 1, last));
+  const places = [from, from + 1, to, to + 1, ...(instance().anchor ?? [])];
+  mark(Math.min(...places), Math.max(...places));
 }
 
 function save(judgement) {

@@ -120,7 +120,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         StorageError: It cannot be written.
     """
     lines = ["\t".join(rows[0])]
-    lines += ["\t".join(one_line(_cell(value)) for value in row.values()) for row in rows]
+    lines += ["\t".join(one_line(output.cell(value)) for value in row.values()) for row in rows]
     write_lines(path, lines)
 
 
@@ -154,10 +154,6 @@ def check_names(errors: Path | None, figure: Path | None, pairs: Path | None) ->
             raise UsageError(f"{option} {path}: the name must end in {named}")
 
 
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
-
-
 def for_people(row: Mapping[str, Any]) -> dict[str, str]:
     """A row for people: two digits, the first figure with its interval, the paper's together."""
     shown: dict[str, str] = {}
@@ -170,7 +166,7 @@ def for_people(row: Mapping[str, Any]) -> dict[str, str]:
         if name in _OF_PAIRS and "versus" in row:
             continue
         digits = 4 if name in ("p", "p_holm") else 2
-        text = f"{value:.{digits}f}" if isinstance(value, float) else _cell(value)
+        text = f"{value:.{digits}f}" if isinstance(value, float) else output.cell(value)
         if name == interval and row[f"{name}_low"] is not None:
             text += f" [{row[f'{name}_low']:.1f}, {row[f'{name}_high']:.1f}]"
         if f"{name}_sd" in row:

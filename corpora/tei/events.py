@@ -101,8 +101,9 @@ def _codec(first: bytes, path: Path) -> str:
     try:
         codec = codecs.lookup(name).name
         # Besides Unicode, expat knows only encodings of one byte a character.
-        known = codec.startswith("utf-") or len(bytes(range(256)).decode(name, "replace")) == 256
-    except LookupError:
+        known = codec == "utf-8" or codec.startswith(("utf-16", "utf-32"))
+        known = known or len(bytes(range(256)).decode(name, "replace")) == 256
+    except (LookupError, UnicodeError):  # the latter from codecs that are for names, such as IDNA
         known = False
     if known and codec.startswith(("utf-16", "utf-32")):
         raise InputError(

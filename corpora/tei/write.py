@@ -192,7 +192,8 @@ class Insertion:
 def inline_markup(source: SourceText, findings: Iterable[Finding]) -> list[Insertion]:
     """Return the tags that mark findings in their text.
 
-    Each finding becomes a `seg`, a quotation a `quote` where TEI allows one, with the passages as
+    Each finding becomes a `seg`, a quotation a `quote` where TEI allows one and none of the file's
+    own `quote`s or `q`s has these words already, with the passages as
     `source`, the kind as `type`, the reference as `n` and the probability as `cert`; its `subtype`
     is `accepted` or `rejected` where a reader judged it, else `uncalibrated` where `cert` only
     ranks. A finding that crosses the borders of elements becomes several, linked by `next` and
@@ -388,7 +389,21 @@ def _subtype(found: Finding) -> str:
 def _tag(source: SourceText, found: Finding, piece: TextStretch) -> str:
     inside = source.map.nodes.name[piece.node]
     is_quote = found.kind == "quotation" and inside not in NO_QUOTE
+    is_quote = is_quote and not _fills_quote(source, piece)
     return source.map.nodes.prefix[piece.node] + ("quote" if is_quote else "seg")
+
+
+def _fills_quote(source: SourceText, piece: TextStretch) -> bool:
+    """True if a piece has all words of a `quote` or `q`, which says already that it is quoted."""
+    nodes = source.map.nodes
+    for node in nodes.around(piece.node):
+        outside = source.text[nodes.start[node] : piece.start]
+        outside += source.text[piece.end : nodes.end[node]]
+        if any(map(str.isalnum, outside)):
+            return False
+        if nodes.name[node] in ("quote", "q"):
+            return True
+    return False
 
 
 def _check_tei(source: SourceText) -> None:

@@ -117,9 +117,15 @@ def read_gold(
         [('2', ('Gen 1,1', 'Ioh 1,1'))]
     """
     chosen = kind or _SUFFIXES.get(path.suffix.lower(), "")
+    if not chosen and path.is_file():
+        raise UsageError(
+            f"{path}: its name does not say what kind of gold file it is; let it end in .jsonl, "
+            ".csv, .tsv or .qrels"
+        )
+    if not chosen:
+        raise InputError(f"{path}: there is no such file; give a file of gold links")
     if chosen not in GOLD_KINDS:
-        told = f"no kind of gold file is {kind!r}" if kind else f"{path}: its name does not say"
-        raise UsageError(f"{told}; say that it is one of {', '.join(GOLD_KINDS)}")
+        raise UsageError(f"no kind of gold file is {kind!r}; give one of {', '.join(GOLD_KINDS)}")
     if topics is not None and chosen != "trec":
         raise UsageError(
             f"topics go with TREC qrels, but {path} is read as {chosen}", argument="topics"

@@ -2,7 +2,26 @@
 // a passage, never to the choices of a search. `keeper` keeps them: this browser, or the program.
 
 let judgements = new Map(); // by key, start, end and passage
-let undone = []; // what to bring back: lists of judgements as they were, the latest last
+
+// What can be undone outlives a reload: the tab keeps it, of all texts that were judged in it.
+const UNDONE = "allusion-es undone";
+const MOST_UNDONE = 200;
+let undone = recall(); // what to bring back: lists of judgements as they were, the latest last
+
+function recall() {
+  try { return JSON.parse(sessionStorage.getItem(UNDONE)) ?? []; } catch { return []; }
+}
+
+function remember(list) {
+  undone = list.slice(-MOST_UNDONE);
+  try { sessionStorage.setItem(UNDONE, JSON.stringify(undone)); } catch { /* Then until a reload. */ }
+}
+
+// The place in `undone` of the latest that is of what is shown, or -1.
+function latestUndone() {
+  const own = new Set([report.key ?? dataId, ...findings.map((finding) => finding.key)].filter(Boolean));
+  return undone.findLastIndex(([first]) => own.has(first.key));
+}
 
 const judgementPlace = (each) => `${each.key} ${each.start} ${each.end} ${each.passage}`;
 
@@ -14,9 +33,11 @@ function judgementKey(finding, match) {
   };
 }
 
-const judgementOf = (finding, match) => judgements.get(judgementPlace(judgementKey(finding, match)));
+const judgementOf = (finding, match) =>
+  (judgements.size ? judgements.get(judgementPlace(judgementKey(finding, match))) : undefined);
 
 const decisionOf = (finding) => {
+  if (!judgements.size) return "";
   const all = finding.matches.map((match) => judgementOf(finding, match)?.decision);
   return ["accept", "reject"].find((word) => all.includes(word)) ?? "";
 };
@@ -48,8 +69,8 @@ function putJudgements(list) {
 
 // `redraw`: not for a comment, or what is clicked after typing it would be gone before the click.
 function change(list, redraw = true) {
-  undone.push(list.map((each) => judgements.get(judgementPlace(each))
-    ?? { ...each, decision: "", comment: "" }));
+  remember([...undone, list.map((each) => judgements.get(judgementPlace(each))
+    ?? { ...each, decision: "", comment: "" })]);
   putJudgements(list);
   keeper.save(list);
   if (redraw) judged(); else tell();
@@ -68,8 +89,10 @@ function decide(finding, match, decision) {
 }
 
 function undo() {
-  const before = undone.pop();
-  if (!before) return;
+  const place = latestUndone();
+  if (place < 0) return;
+  const before = undone[place];
+  remember(undone.toSpliced(place, 1));
   putJudgements(before);
   keeper.save(before);
   judged();

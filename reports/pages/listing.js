@@ -5,12 +5,11 @@
 function listEntry(finding) {
   const match = shown(finding);
   const passage = passageOf(match);
-  const around = (text, end) => make("span", { class: "around" }, end ? text.slice(0, 60) : text.slice(-60));
   return make("div", {
     class: `entry ${decisionOf(finding)}${finding === selected ? " on" : ""}`, "data-n": finding.number,
   },
-  make("p", { class: "words", lang: "la" }, around(finding.before ?? "", false),
-    make("span", { class: `f ${match.kind ?? ""} dark${darkness(match)}` }, finding.text), around(finding.after ?? "", true)),
+  make("p", { class: "words", lang: "la" }, contextBefore(finding, 60),
+    make("span", { class: `f ${match.kind ?? ""} dark${darkness(match)}` }, finding.text), contextAfter(finding, 60)),
   make("div", { class: "line" },
     make("button", { type: "button", class: "plain reference", "data-n": finding.number, "aria-current": finding === selected && "true" }, passage.reference),
     make("span", { class: "verdict" }, verdict(match)),
@@ -23,7 +22,7 @@ const listing = {
   start() {
     this.scroller = new Scroller(at("listing"), {
       show: (finding) => (hasText() ? listEntry(finding) : queryEntry(finding)),
-      guess: () => (hasText() ? 112 : 420),
+      guess: () => (hasText() ? 95 : 420),
     });
     at("listing").addEventListener("click", (event) => {
       const entry = event.target.closest("[data-n]");
@@ -120,7 +119,11 @@ const table = {
   },
   ordered() {
     const [, value] = columnsOf()[this.sorted];
-    const compare = (a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : a.number - b.number);
+    const values = new Map(visible.map((finding) => [finding, value(finding)]));
+    const compare = (a, b) => {
+      const [one, other] = [values.get(a), values.get(b)];
+      return one < other ? -1 : one > other ? 1 : a.number - b.number;
+    };
     return [...visible].sort(this.isDown ? (a, b) => compare(b, a) : compare);
   },
   draw() {

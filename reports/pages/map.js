@@ -53,9 +53,11 @@ const map = {
   draw() {
     this.arrange();
     const of = new Map();
+    this.of = of; // visible findings by book
     for (const finding of visible) {
       const book = shown(finding) && passageOf(shown(finding)).book;
-      if (book !== undefined && !isRejected(finding)) of.set(book, [...(of.get(book) ?? []), finding]);
+      if (book === undefined || isRejected(finding)) continue;
+      if (of.has(book)) of.get(book).push(finding); else of.set(book, [finding]);
     }
     const there = books.filter((book) => of.has(book.id));
     const parts = [["ot", "Old Testament"], ["nt", "New Testament"], [undefined, "Other works"]]
@@ -99,6 +101,18 @@ const map = {
       make("span", { class: "number" }, String(found.length)), strip);
   },
 
-  change() { this.draw(); },
+  // Draws again the rows of some findings; all of them if one has gone to another row.
+  change(...changed) {
+    const rows = new Set();
+    for (const finding of changed.filter(Boolean)) {
+      const book = shown(finding) && passageOf(shown(finding)).book;
+      if (Boolean(this.of.get(book)?.includes(finding)) === isRejected(finding)) return this.draw();
+      if (this.of.has(book)) rows.add(book);
+    }
+    for (const book of rows) {
+      at("map").querySelector(`.book[data-book="${CSS.escape(book)}"]`)
+        .replaceWith(this.row(books.find((each) => each.id === book), this.of.get(book)));
+    }
+  },
   reveal() {},
 };

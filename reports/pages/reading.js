@@ -121,12 +121,29 @@ function marginNote(finding) {
   }, match.kind && match.kind !== "quotation" ? make("i", {}, "cf. ") : "", reference);
 }
 
-// Puts the notes of a block level with the lines where their findings begin; those of one line stand
-// side by side, and none over another.
-function placeNotes(block, element) {
-  const margin = element.lastElementChild;
-  const notes = [...margin.querySelectorAll(".note")];
-  if (!notes.length) return;
+// Puts the notes of blocks level with the lines where their findings begin. What is measured and what is
+// changed take turns for all blocks at once, since each turn costs a layout of the page.
+function placeNotes(elements) {
+  const noted = elements.filter((element) => element.lastElementChild.firstChild);
+  const levels = noted.map(levelsOf).map((rows) => rows.map(([y, notes]) => [y, make("div", { class: "level" }, notes)]));
+  levels.forEach((rows, n) => noted[n].lastElementChild.replaceChildren(...rows.map(([, row]) => row)));
+  // Only notes side by side may need more than one line.
+  const heights = levels.map((rows) => rows.map(([, row]) => (row.children.length > 1 ? row.offsetHeight : NOTE_HEIGHT)));
+  levels.forEach((rows, n) => {
+    let free = 0;
+    rows.forEach(([y, row], m) => {
+      const at = Math.max(y, free);
+      row.style.top = `${at}px`;
+      free = at + heights[n][m];
+    });
+    noted[n].style.minHeight = `${free}px`;
+  });
+}
+
+// The notes of a block by the line where their findings begin: [pixels from its top, notes]. Those of one
+// line stand side by side, and none over another.
+function levelsOf(element) {
+  const notes = [...element.lastElementChild.querySelectorAll(".note")];
   const top = element.getBoundingClientRect().top;
   const spans = new Map();
   element.querySelectorAll("[data-begins]").forEach((span) =>
@@ -141,15 +158,7 @@ function placeNotes(block, element) {
     const near = [...rows.keys()].find((known) => Math.abs(known - y) < 8);
     if (near === undefined) rows.set(y, [note]); else rows.get(near).push(note);
   }
-  const made = [...rows].sort(([a], [b]) => a - b).map(([y, row]) => [y, make("div", { class: "level" }, row)]);
-  margin.replaceChildren(...made.map(([, row]) => row));
-  let free = 0;
-  made.map(([y, row]) => [y, row, row.offsetHeight]).forEach(([y, row, height]) => {
-    const at = Math.max(y, free);
-    row.style.top = `${at}px`;
-    free = at + height;
-  });
-  if (free > element.offsetHeight) element.style.minHeight = `${free}px`;
+  return [...rows].sort(([a], [b]) => a - b);
 }
 
 // Where the words of the selected pair stand in the text, and in which colour.

@@ -16,7 +16,6 @@ const views = {
 function beginReport(told) {
   begin(told);
   judgements = new Map();
-  undone = [];
   selected = null;
   opened.clear();
   litMatch.clear();
@@ -102,10 +101,10 @@ function tell() {
     : plural(findings[0].matches.length, "verse");
   const point = hasProbability() && measuredAt(choices.least);
   at("sums").textContent = point
-    ? `When measured, ${Math.round(100 * point[1])} of 100 such places were right, and ${Math.round(100 * point[2])} of 100 allusions were found.`
+    ? `Measured on editors’ references in the Patrologia Latina: ${Math.round(100 * point[1])} of 100 such places were right, and ${Math.round(100 * point[2])} of 100 references were found.`
     : hasProbability() ? "How many of them are right was not measured for this." : "";
   at("least").setAttribute("aria-valuetext", `${counted}, probability from ${choices.least}`);
-  at("undo").disabled = !undone.length;
+  at("undo").disabled = latestUndone() < 0;
 }
 
 // --- Views ---
@@ -277,7 +276,12 @@ function start() {
     at(id).addEventListener("change", () => { choices[id] = at(id).value; refresh(); });
   }
   at("words").addEventListener("input", after(120, () => { choices.words = at("words").value; refresh(); }));
-  at("least").addEventListener("input", () => { kept.set(LEAST, String(atLeast())); refresh(); });
+  // Once a frame, however often a hand moves it.
+  let sliding = 0;
+  at("least").addEventListener("input", () => {
+    cancelAnimationFrame(sliding);
+    sliding = requestAnimationFrame(() => { kept.set(LEAST, String(atLeast())); refresh(); });
+  });
   at("reset").addEventListener("click", () => {
     const { value } = at("least");
     resetChoices();

@@ -154,11 +154,20 @@ const NEAR = 90; // characters of context before and after the words of a place
 // The words of a place in their context.
 function placeText(finding, match) {
   const text = colouredText(finding.text, match.query, pairColours(match).query, "words");
-  const cut = (words) => words.slice(words.indexOf(" ") + 1);
-  const { before = "", after = "" } = finding;
-  text.prepend(make("span", { class: "around" }, before.length > NEAR ? `…${cut(before.slice(-NEAR))}` : before));
-  text.append(make("span", { class: "around" }, after.length > NEAR ? `${after.slice(0, NEAR)}…` : after));
+  text.prepend(contextBefore(finding, NEAR));
+  text.append(contextAfter(finding, NEAR));
   return text;
+}
+
+// Whole words of what stands before or after a place, up to so many characters.
+function contextBefore({ before = "" }, most) {
+  const near = before.slice(-most);
+  return make("span", { class: "around" }, before.length > most ? `…${near.slice(near.search(/\s/) + 1)}` : before);
+}
+
+function contextAfter({ after = "" }, most) {
+  const near = after.slice(0, most);
+  return make("span", { class: "around" }, after.length > most ? `${near.replace(/\s+\S*$/, "")}…` : after);
 }
 
 function otherVerses(finding, current) {

@@ -100,7 +100,8 @@ const wordsOf = (text) => text.split(/\s+/).filter(Boolean).length;
 function showKind() {
   const words = openFileRow ? openFileRow.words : wordsOf(at("text").value);
   if (!isChosen) {
-    const short = words > 0 && words <= PHRASE_WORDS;
+    // A file is a text, however short: its sections and tags are for reading it as one.
+    const short = !openFileRow && words > 0 && words <= PHRASE_WORDS;
     document.querySelector(`input[name="kind"][value="${short ? "query" : "scan"}"]`).checked = true;
   }
   at("why-kind").textContent = words ? `${plural(words, "word")}.` : "";
@@ -336,7 +337,9 @@ function finish(line) {
     failed: "The search broke off; what was found up to there is below.",
   }[line.status];
   const other = isQuery ? "scan" : "query";
-  at("other-kind").hidden = !lastAsked;
+  // What came from the history can be asked again by its words.
+  lastAsked ??= { kind: line.kind, text: { text: report.text ?? findings[0]?.text ?? "" } };
+  at("other-kind").hidden = !lastAsked.text.text_id && !lastAsked.text.text;
   at("other-kind").textContent = other === "scan" ? "Read it as a text instead" : "Ask it as one phrase instead";
   at("other-kind").onclick = () => { if (!going) search(other, lastAsked.text).catch(said); };
 }
@@ -387,6 +390,7 @@ function showHistory(entries) {
 
 async function forget(path, question) {
   if (!confirm(question)) return;
+  remember([]); // what can be undone names what was judged
   try { showHistory((await (await ask(path, { method: "DELETE" })).json()).entries); } catch (error) { said(error); }
 }
 

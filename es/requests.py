@@ -159,7 +159,7 @@ class CachedRequests:
         return found
 
     def books(self, most: int) -> frozenset[str]:
-        """The books of all passages that have one, at most `most`; raises the errors of `search`."""
+        """Books of all passages that have one, at most `most`; raises the errors of `search`."""
         counted = {"books": {"terms": {"field": "book", "size": most + 1}}}
         with self._open():
             answer = self._server.request(

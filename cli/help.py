@@ -20,7 +20,13 @@ _OTHERS = "Options"
 _ELASTICSEARCH = "Elasticsearch"
 
 _HEADINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("What to search", ("name", "book", "testament", "work")),
+    (
+        "What to search",
+        (
+            "name", "book", "testament", "work", "author", "exclude_work", "exclude_author",
+            "own_work",
+        ),
+    ),
     (
         "How to rank",
         (

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.corpora.left_out import LeftOut
+from allusion_es.corpora.passage import Work
 
 LARGEST_FILE = 1 << 30
 """Most bytes of a source file, 1 GiB: its text is held in memory."""
@@ -325,6 +326,11 @@ class SourceText:
     reserved: frozenset[str] = frozenset()
     left_out: tuple[LeftOut, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def work(self) -> str:
+        """Author and title of the work, with a comma between; "" if it has neither."""
+        return Work(self.author, self.title).label
 
     def place(self, start: int, end: int) -> Place:
         """Return the place of the characters from `start` to `end`, which is exclusive.

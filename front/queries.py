@@ -14,6 +14,7 @@ from allusion_es.core.files import decode, read_text
 from allusion_es.core.records import checked, checked_id, parse_json
 from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain, check_signature, kind_of, looks_like_json
+from allusion_es.corpora.passage import Work
 from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows, split_lines
 from allusion_es.retrieval.types import Query
 
@@ -241,7 +242,7 @@ def _from_record(record: Mapping[str, Any], place: str, default_id: str) -> Quer
     given = {name: record[name] for name in _FIELDS if record.get(name) is not None}
     row = checked(given, _QueryRecord, place)
     query_id = checked_id(given.get("query_id", default_id), place)
-    work = row.work or ", ".join(filter(None, (row.author, row.title)))
+    work = row.work or Work(row.author, row.title).label
     return Query(row.text, query_id, row.before, row.after, row.anchor, work)
 
 

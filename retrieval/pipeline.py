@@ -50,6 +50,7 @@ from allusion_es.retrieval.types import (
     SearchFilter,
 )
 from allusion_es.retrieval.unanswered import Unanswered, attempt, fault
+from allusion_es.retrieval.works import OwnWork, known_names
 
 _LARGEST = float(np.finfo(np.float32).max)
 """Runs keep scores in single precision, in which a larger one would be infinite."""
@@ -208,8 +209,10 @@ class Ranker:
 
     def __init__(self, index: CandidateIndex, options: QueryOptions) -> None:
         options.check(index)
+        search_filter = known_names(options.search_filter, index)
         self._index = index
-        self.options = options
+        self.options = replace(options, search_filter=search_filter)
+        self._own = OwnWork(index, search_filter)
         self._generators = [load_generator(name) for name in options.generators]
         self.reranker: Reranker | None = None
         if options.reranker:
@@ -241,9 +244,11 @@ class Ranker:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the first stage and the reranker, each line once."""
+        """What was left out, and the warnings of the first stage and the reranker, each once."""
         parts = [*self._generators, self.reranker]
         given: list[Sequence[str]] = [getattr(part, "warnings", tuple)() for part in parts]
+        if self._own.note:
+            given.insert(0, [self._own.note])
         return tuple(dict.fromkeys(line for lines in given for line in lines))
 
     def _first_stage(self, queries: Sequence[AnalysedQuery]) -> Sequence[Ranking | Unanswered]:
@@ -258,6 +263,16 @@ class Ranker:
         return [each for query in queries for each in self._first_stage([query])]
 
     def _candidates(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
+        """The candidates of each query; queries of one work are searched for together."""
+        found: dict[int, Ranking] = {}
+        for search_filter, numbers in self._own.groups([each.query for each in queries]):
+            asked = [queries[number] for number in numbers]
+            found.update(zip(numbers, self._searched(asked, search_filter), strict=True))
+        return [found[number] for number in range(len(queries))]
+
+    def _searched(
+        self, queries: Sequence[AnalysedQuery], search_filter: SearchFilter
+    ) -> list[Ranking]:
         """The candidates of each query, from all generators and fields together."""
         options = self.options
         lists = []
@@ -266,9 +281,7 @@ class Ranker:
             for words in options.fields[:1] if one_field else options.fields:
                 # By position: a plug-in may have other names for its parameters.
                 lists.append(
-                    generator.rank(
-                        queries, self._index, words, options.candidates, options.search_filter
-                    )
+                    generator.rank(queries, self._index, words, options.candidates, search_filter)
                 )
         for rankings in lists:
             _check_rankings(rankings, len(queries))

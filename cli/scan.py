@@ -416,10 +416,10 @@ class _Output:
 
         for path in files:
             found = kind or kind_of(path)
-            if found in ("html", "docx"):
+            if found in ("html", "docx", "passages"):
+                what = "a file of passages" if found == "passages" else found.upper()
                 raise UsageError(
-                    f"{path} is {found.upper()}, to whose characters TEI cannot point; use "
-                    "another --format"
+                    f"{path} is {what}, to whose characters TEI cannot point; use another --format"
                 )
             if found != "tei" and self.tei != "separate":
                 raise UsageError(

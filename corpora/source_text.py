@@ -210,8 +210,9 @@ class FileFacts:
     crc: int
 
 
-SourceKind = Literal["text", "tei", "html", "docx"]
-"""The kind of a source file: plain text, TEI P5, a web page, or a DOCX file."""
+SourceKind = Literal["text", "tei", "html", "docx", "passages"]
+"""The kind of a source file: plain text, TEI P5, a web page, a DOCX file, or a file of passages
+with ids (a table, JSON lines, a text of Tesserae)."""
 
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 
@@ -286,7 +287,8 @@ class SourceText:
         path: The file.
         kind: The kind of file.
         text: Its words. For a plain file the whole text, character by character; for TEI the
-            text that `read_tei` extracts; for a page or DOCX file its paragraphs, a line each.
+            text that `read_tei` extracts; for a page or DOCX file its paragraphs, and for a file
+            of passages these, a line each.
         map: The place of each character of `text` in the file.
         facts: Encoding, size and checksum of the file when it was read.
         title: The work's title, or "".

@@ -17,7 +17,7 @@ _SHOWN = 12
 _STEM = 4
 """Letters by which two names of an author are told to be one: Lucan and Lucanus."""
 
-# What follows a folded title where a query names a book of the work: `Bellum civile 1`, `Aeneis VI`.
+# What follows a folded title where a query names a book of it: `Bellum civile 1`, `Aeneis VI`.
 _BOOK = re.compile(r"(?: (?:lib(?:er)?|book|b))? (?:[0-9]+|[iuxlc]+)$")
 
 

@@ -79,6 +79,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "allusion-es scan sermo.xml",
         "allusion-es scan sermo.xml --format tei --out found",
     ),
+    "compare": (
+        "allusion-es compare aeneis.xml pharsalia.xml",
+        "allusion-es compare vergil.aeneid.tess lucan.bellum_civile.tess --format csv",
+    ),
     "read": ("allusion-es read sermo.xml",),
     "serve": ("allusion-es serve",),
     "index": ("allusion-es index", "allusion-es index letters.tsv --window 3"),

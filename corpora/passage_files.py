@@ -103,7 +103,7 @@ def read_collection(
         ...     [(each.id, each.author, each.work) for each in read_collection([Path(folder)])]
         [('luc._1.1', 'lucan', 'bellum civile'), ('verg._aen._1.1', 'vergil', 'aeneid')]
     """
-    files = _files(paths)
+    files = collection_files(paths)
     if len(files) == 1:
         yield from read_passages(
             files[0], kind=kind, work=work, author=author, columns=columns, on_bad=on_bad
@@ -146,8 +146,8 @@ def read_collection(
         )
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
-    """The files that are given, and those of the folders that are."""
+def collection_files(paths: Sequence[Path]) -> list[Path]:
+    """The files that are given, and the texts in the folders that are, in the order of names."""
     found: list[Path] = []
     for path in paths:
         if not path.is_dir():

@@ -351,7 +351,8 @@ class CitationCollector:
             # In some editions the `n` of a division is its depth, so all have the same.
             if element.name in _DIVISIONS and siblings[element.parent, element.name, own] > 1:
                 own = ""
-            parts.append(".".join(filter(None, [around, own])))
+            level = own or self._name(row)
+            parts.append(".".join(filter(None, [around, level])))
             # Verse that is quoted in a paragraph belongs to it.
             if own and element.name != "lg" and not (element.name == "l" and self._in_prose(row)):
                 found[row] = parts[row]

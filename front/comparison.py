@@ -1,0 +1,145 @@
+"""Comparing two texts: which passages of the later one allude to which of the earlier."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import nsmallest
+from pathlib import Path
+
+from allusion_es.core.code import code_hash
+from allusion_es.core.errors import InputError
+from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.passage_files import collection_files
+from allusion_es.language.latin.analysis import STOP_WORDS, Analyser
+from allusion_es.retrieval.pipeline import Answer
+from allusion_es.retrieval.types import Hit
+
+_PARTS = ("core", "language", "corpora", "retrieval", "local")
+"""Packages on whose code an index depends: after a change of one, none that is kept is used."""
+
+_NAME = 60
+"""Most characters of a key that a file's name gives."""
+
+COLUMNS = (
+    "rank", "target", "target_text", "source", "source_text", "matched", "score", "target_id",
+    "source_id",
+)  # fmt: skip
+"""The columns of a table of pairs, as Tesserae has them, with the ids after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A passage of the target and one of the source to which it may allude.
+
+    Attributes:
+        target: The passage of the later text.
+        source: What was found for it in the earlier one.
+        matched: The words of the target whose lemma or form the source has too, as printed,
+            in their order; without function words unless there are only these.
+    """
+
+    target: Passage
+    source: Hit
+    matched: tuple[str, ...]
+
+    def row(self, rank: int) -> dict[str, object]:
+        """The pair as a row of a table, with `COLUMNS`."""
+        return {
+            "rank": rank,
+            "target": self.target.reference or self.target.id,
+            "target_text": self.target.text,
+            "source": self.source.reference,
+            "source_text": self.source.text,
+            "matched": "; ".join(self.matched),
+            "score": self.source.score,
+            "target_id": self.target.id,
+            "source_id": self.source.id,
+        }
+
+
+def best_pairs(
+    answers: Iterable[Answer], targets: Sequence[Passage], analyser: Analyser, top: int
+) -> list[Pair]:
+    """The best pairs of all answers: score descending, then the target's place, then the id.
+
+    Args:
+        answers: One for each target, in their order; those that failed have no pairs.
+        targets: The passages of the later text.
+        analyser: The analyser of the index.
+        top: How many pairs to return.
+
+    Example:
+        >>> from allusion_es.front.queries import passage_queries
+        >>> from allusion_es.local.memory import index_texts
+        >>> from allusion_es.retrieval.pipeline import QueryOptions, Retriever
+        >>> index = index_texts({"Aen.1.1": "Arma virumque cano", "Aen.1.2": "Italiam fato"})
+        >>> retriever = Retriever(index, QueryOptions.chosen(rerank="none", first_stage="bm25"))
+        >>> lines = [Passage("Luc.1.2", "iusque datum canimus"), Passage("Luc.1.3", "et armis")]
+        >>> answers = retriever.answers(passage_queries(lines))
+        >>> for pair in best_pairs(answers, lines, retriever.analyser, top=2):
+        ...     print(pair.target.id, pair.source.id, pair.matched)
+        Luc.1.2 Aen.1.1 ('canimus',)
+        Luc.1.3 Aen.1.1 ('armis',)
+    """
+    found = (
+        (-hit.score, number, hit.id, answer, hit)
+        for number, answer in enumerate(answers)
+        for hit in answer.hits
+    )
+    best = nsmallest(top, found, key=lambda each: each[:3])
+    return [
+        Pair(targets[number], hit, shared_words(answer, hit.text, analyser))
+        for _, number, _, answer, hit in best
+    ]
+
+
+def shared_words(answer: Answer, text: str, analyser: Analyser) -> tuple[str, ...]:
+    """The words of a query, as printed, whose lemma or form is in a text too.
+
+    Function words are left out, unless there are no others.
+    """
+    other = analyser.analyse(text)
+    tokens, lemmas = set(other.tokens), set(other.lemmas)
+    own = answer.query.analysis
+    words: dict[str, str] = {}
+    common: dict[str, str] = {}
+    for token, lemma, (start, end) in zip(own.tokens, own.lemmas, own.spans, strict=True):
+        if token in tokens or lemma in lemmas:
+            kept = common if STOP_WORDS & {token, lemma} else words
+            kept.setdefault(lemma, answer.query.query.text[start:end])
+    return tuple((words or common).values())
+
+
+def answers_of_pairs(answers: Iterable[Answer], pairs: Iterable[Pair]) -> Iterator[Answer]:
+    """The answers with only the hits that are among some pairs; those without any are left out."""
+    wanted = {(pair.target.id, pair.source.id) for pair in pairs}
+    for answer in answers:
+        target = answer.query.query.query_id
+        if hits := tuple(hit for hit in answer.hits if (target, hit.id) in wanted):
+            yield replace(answer, hits=hits)
+
+
+def collection_key(paths: Sequence[Path], *more: object) -> str:
+    """A name for the index of some files that tells their content, and all that decides it.
+
+    Args:
+        paths: Files, or folders.
+        more: Options of reading them.
+
+    Raises:
+        InputError: A file cannot be read, or there is none.
+    """
+    digest = hashlib.sha256(repr((code_hash(*_PARTS), *more)).encode())
+    files = collection_files(paths)
+    for path in files:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        # Names give titles and ids.
+        digest.update(f"{path.name}\n{len(data)}\n".encode("utf-8", "surrogateescape"))
+        digest.update(data)
+    first = paths[0]
+    stem = (first.resolve().name if first.is_dir() else first.stem).lower()
+    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in stem).strip("-")[:_NAME]
+    return f"{name or 'texts'}-{digest.hexdigest()[:16]}"

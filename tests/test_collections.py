@@ -315,10 +315,9 @@ def test_the_same_files_are_queries_and_texts(tmp_path: Path) -> None:
 
 
 def test_an_index_of_a_folder_says_what_it_left_out(run: Run, tmp_path: Path) -> None:
-    here = {"ALLUSION_DATA_DIR": str(tmp_path)}
     folder = tmp_path / "Editiones 2"
     ten_editions(folder)
-    done = run("index", str(folder), "--no-vectors", "--no-learned-links", **here)
+    done = run("index", str(folder), "--no-vectors", "--no-learned-links")
     assert (done.returncode, done.stdout) == (13, "")
     told = done.stderr.splitlines()
     assert told[0].startswith(f"left out: {folder}/phi2/broken.xml:1: column")
@@ -328,11 +327,11 @@ def test_an_index_of_a_folder_says_what_it_left_out(run: Run, tmp_path: Path) ->
     )
     done = run(
         "query", "arma", "--name", "editiones-2", "--author", "Auctor 1", "--rerank", "none",
-        "--format", "tsv", "--first-stage", "bm25", "--no-group", **here,
+        "--format", "tsv", "--first-stage", "bm25", "--no-group",
     )  # fmt: skip
     ids = [line.split("\t")[2] for line in done.stdout.splitlines()[1:]]
     assert set(ids) == {"work1.1", "work4.1", "work7.1"}
-    assert run("index", str(folder / "phi2" / "broken.xml"), **here).returncode == 4
+    assert run("index", str(folder / "phi2" / "broken.xml")).returncode == 4
 
 
 def peak_of(passages: Sequence[Path]) -> int:

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from allusion_es.core.errors import UsageError
 from allusion_es.corpora.passage import Passage, Work
+from allusion_es.es.build import build_es_index
+from allusion_es.es.connection import Server
+from allusion_es.es.index import open_index
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.local.build import build_local
 from allusion_es.local.index import LocalIndex
@@ -153,24 +156,48 @@ def test_where_nothing_else_could_be_found_nothing_is_left_out(index: LocalIndex
     assert only.note == ""
 
 
+def test_a_server_filters_alike(server: Server, index: LocalIndex) -> None:
+    analyser = Analyser()
+    analysed = analyse_passages(passages(), analyser)
+    build_es_index(server, "poems", analysed, IndexSettings(analyser.settings))
+    remote = open_index(server, "poems")
+    assert remote.works() == index.works()
+    assert remote.passages(["AenV1", "Ili1"]) == index.passages(["AenV1", "Ili1"])
+    filters = [
+        SearchFilter(authors=frozenset({"Ovidius", ""})),
+        SearchFilter(works=frozenset({"Carmina"}), excluded_authors=frozenset({"Catullus"})),
+        SearchFilter(excluded_works=frozenset({"Aeneis", "Carmina"})),
+        SearchFilter(left_out=frozenset({*SHARED[:1], NAMELESS, VERGIL})),
+        SearchFilter(authors=frozenset({"Ovidius"}), left_out=frozenset({OVID})),
+    ]
+    for chosen in filters:
+        assert remote.ids(chosen) == index.ids(chosen)
+    query = Query("arma virumque", work="Vergil, Aeneis 1")
+    here, there = (
+        Retriever(each, QueryOptions(generators=["bm25"], reranker=None)).answer(query).hits
+        for each in (index, remote)
+    )
+    assert [hit.id for hit in there] == [hit.id for hit in here] != []
+    assert not {"AenV1", "AenV2"} & {hit.id for hit in there}
+
+
 def write_table(folder: Path) -> Path:
     """The passages as a table for `index`."""
     rows = [f"{p.id}\t{p.text}\t{p.work}\t{p.author}" for p in passages()]
-    path = folder / "poems.tsv"
+    path = folder / "works-of-poets.tsv"
     path.write_text("\n".join(["id\ttext\twork\tauthor", *rows]))
     return path
 
 
 def test_commands_filter_and_say_what_they_left_out(run: Run, tmp_path: Path) -> None:
-    here = {"ALLUSION_DATA_DIR": str(tmp_path)}
     table = write_table(tmp_path)
     options = ["--no-vectors", "--no-learned-links"]
-    assert run("index", str(table), *options, **here).returncode == 0
+    assert run("index", str(table), *options).returncode == 0
 
     def found(*arguments: str) -> tuple[list[str], str]:
         done = run(
-            "query", *arguments, "--name", "poems", "--rerank", "none", "--format", "json",
-            "--first-stage", "bm25", "--no-group", **here,
+            "query", *arguments, "--name", "works-of-poets", "--rerank", "none", "--format", "json",
+            "--first-stage", "bm25", "--no-group",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -188,27 +215,27 @@ def test_commands_filter_and_say_what_they_left_out(run: Run, tmp_path: Path) ->
     assert told.count("Ovidius, Metamorphoses") == 1
     kept, told = found(str(queries), "--own-work")
     assert (kept, told) == (everything, "")
-    done = run("query", "arma", "--name", "poems", "--work", "Pharsalia", **here)
+    done = run("query", "arma", "--name", "works-of-poets", "--work", "Pharsalia")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--work: index 'poems' has no work 'Pharsalia'; it has Aeneis" in done.stderr
+    assert "--work: index 'works-of-poets' has no work 'Pharsalia'; it has Aeneis" in done.stderr
 
 
 def test_an_evaluation_leaves_each_querys_own_work_out(run: Run, tmp_path: Path) -> None:
-    here = {"ALLUSION_DATA_DIR": str(tmp_path)}
     table = write_table(tmp_path)
-    assert run("index", str(table), "--no-vectors", "--no-learned-links", **here).returncode == 0
+    assert run("index", str(table), "--no-vectors", "--no-learned-links").returncode == 0
     gold = tmp_path / "gold.jsonl"
     gold.write_text(
         '{"query_id": "m", "text": "arma virum cano dabunt", "relevant": ["CarH1"],'
         ' "author": "Vergil", "title": "Aeneis 1"}\n'
     )
     options = [
-        "--name", "poems", "--methods", "none", "--first-stage", "bm25", "--measures", "mrr",
+        "--name", "works-of-poets", "--methods", "none", "--first-stage", "bm25",
+        "--measures", "mrr",
         "--format", "json", "--workers", "1", "--resamples", "0",
     ]  # fmt: skip
 
     def mrr(*more: str) -> tuple[float, str]:
-        done = run("evaluate", str(gold), *options, *more, **here)
+        done = run("evaluate", str(gold), *options, *more)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)[0]["mrr"], done.stderr
 

@@ -244,7 +244,12 @@ READERS = (
             _files(("a.txt", "Magnus es, Domine\n\net laudabilis valde\n")),
             _files(("verses.txt", "Ps 22,1\tDominus regit me\n# x\nPs 22,2\tin loco\n")),
             _files(("luc.b.tess", "<luc. 1.1>\tBella per\n<luc. 1.2>\tIusque datum\n")),
-            _files(("a.jsonl", '{"id": "a", "text": "Bella per", "work": "x"}\n{"seg_id": 7}\n')),
+            _files(
+                (
+                    "a.jsonl",
+                    '{"id": "a", "text": "Bella per", "work": "x"}\n{"seg_id": 7, "text": "x"}\n',
+                )
+            ),
         ),
         _passages,
     ),

@@ -165,7 +165,12 @@ def _index_of(source: str, workers: int | None, bad: BadRecords) -> "LocalIndex"
         def passages() -> "Iterable[Passage]":
             return progress(read_collection([path], on_bad=bad), f"Indexing {path.name}")
 
-        return books.kept(collection_key([path]), passages)
+        key, before = collection_key([path]), bad.count
+        index = books.kept(key, passages)
+        if bad.count > before:
+            # Found again as it is, it would not say what it lacks.
+            books.forget(key)
+        return index
     try:
         known = source == DEFAULTS.name or books.path(source).exists()
     except UsageError:

@@ -166,7 +166,7 @@ class Library:
             InputError: There is no passage, or two have the same id.
             StorageError: It cannot be written.
         """
-        path = self.folder / _KEPT / f"{check_name(key)}{_SUFFIX}"
+        path = self._kept_path(key)
         loaders = self.vectors, self.citations, self.encoder
         if path.exists():
             with suppress(IndexDamagedError):
@@ -179,6 +179,13 @@ class Library:
         for old in others[:-_MOST_KEPT]:
             old.unlink(missing_ok=True)
         return LocalIndex(path, *loaders)
+
+    def forget(self, key: str) -> None:
+        """Delete the index that is kept under a key, if there is one; open ones go on."""
+        self._kept_path(key).unlink(missing_ok=True)
+
+    def _kept_path(self, key: str) -> Path:
+        return self.folder / _KEPT / f"{check_name(key)}{_SUFFIX}"
 
     def give_citations(self, name: str, citations: CitationVectors | None) -> None:
         """Build the index of that name again, with other citation vectors or none.

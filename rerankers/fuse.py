@@ -70,6 +70,7 @@ class Fusion:
         check_choice(self.name, "method", method, _METHODS)
         check_range(self.name, "k", k, 0)
         self._parts = dict(parts) or {name: load_reranker(name) for name in DEFAULT_PARTS}
+        self.needs_fused = any(getattr(part, "needs_fused", False) for part in self._parts.values())
         self._method = method
         self._k = k
         self._weights = _weights(weights, list(self._parts))

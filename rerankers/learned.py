@@ -40,12 +40,12 @@ class Learned:
     """Features of a candidate, weighed as learned from gold links, and trees over them.
 
     The sum of two scores, each less its mean over the candidates and divided by its standard
-    deviation there. One is linear, `sum over features f of weight_f value_f / scale_f`: a
-    listwise linear ranker (Cao et al. 2007, ListNet's top one). The other are gradient-boosted
-    trees over the same features (LambdaMART, Burges 2010); where a ranker has none, the linear
-    score is all, as it is. Features are scores of other rerankers and of the first stage, words
-    compared by citation vectors, evidence from texts that cite a passage, what is shared, lengths,
-    how well the verses beside fit, and what the words around the query say: see
+    deviation there. One is linear, `sum over features f of weight_f value_f / scale_f`, the other
+    that of gradient-boosted trees over the same features; where a ranker has none, the linear score
+    is all, as it is. Source: Cao et al. 2007 (ListNet's top one, for the linear ranker), Burges
+    2010 (LambdaMART, for the trees). Features are scores of other rerankers and of the first stage,
+    words compared by citation vectors, evidence from texts that cite a passage, what is shared,
+    lengths, how well the verses beside fit, and what the words around the query say: see
     `_shared/features.py`. An index without citation vectors has weights of its own.
     `docs/learning.md` says how all was learned, `docs/quality.md` how well it does.
 
@@ -66,6 +66,7 @@ class Learned:
     """
 
     name = "learned"
+    needs_fused = True
 
     def __init__(self, model: str = "") -> None:
         self._path = model

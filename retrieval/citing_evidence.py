@@ -13,6 +13,9 @@ from allusion_es.retrieval.types import AnalysedQuery
 AROUND = 0.2
 """How much a lemma around the query counts beside one of its own, chosen on development links."""
 
+EVIDENCE = ("own", "whole", "context")
+"""The names of the comparisons that `CitingEvidence.of` makes."""
+
 _KEPT = 64
 """Queries whose evidence is kept: a batch of them is searched before the first is reranked."""
 

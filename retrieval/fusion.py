@@ -1,6 +1,7 @@
 """Fusion of several rankings by reciprocal rank, and the first stage `fused`, which uses it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,17 @@ from allusion_es.retrieval.generators import (
     words_around,
 )
 from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Ranking, SearchRequest
+from allusion_es.retrieval.types import (
+    FIELDS,
+    AnalysedQuery,
+    Field,
+    Ranking,
+    SearchFilter,
+    SearchRequest,
+)
+
+FUSED = "fused"
+"""Name of the first stage `FusedSearch`."""
 
 RRF_K = 60
 """The constant of reciprocal rank fusion, as its authors chose it."""
@@ -111,28 +122,44 @@ class FusedSearch(SearchGenerator):
     ) -> Ranking:
         """The fused ranking; empty if neither the passages nor their expansions have a word.
 
-        Its `parts` are the rankings that it is made of: `bm25-token`, `bm25-lemma`, `ngrams`,
-        `words` (these three fused), `citations`, `window`, `named` and `expansion`.
+        Its `parts` are the scores of its passages here (`fused`) and in the rankings that it is
+        made of: `bm25-token`, `bm25-lemma`, `ngrams`, `words` (these three fused), `citations`,
+        `window`, `named` and `expansion`.
         """
-        lists = dict(zip(_names(requests), rankings, strict=True))
-        # Vectors and n-grams are like those of some passage whatever was typed.
-        if not any(len(lists.get(name, ())) for name in (*_OF_BM25, "expansion")):
-            return Ranking.empty()
-        of_words = [lists[name] for name in (*_OF_BM25, "ngrams") if name in lists]
-        lists["words"] = reciprocal_rank_fusion(of_words, size, FUSION_K)
-        learned = [name for name in _WEIGHTS if name in lists]
-        if learned:
-            fused = reciprocal_rank_fusion(
-                [lists["words"], *(lists[name] for name in learned)],
-                size,
-                FUSION_K,
-                [1.0, *(_WEIGHTS[name] for name in learned)],
-            )
-        else:
-            fused = lists["words"]
-        parts = {name: _scores_of(fused.ids, ranking) for name, ranking in lists.items()}
-        return Ranking(fused.ids, fused.scores, parts)
+        lists = _fused_lists(requests, rankings, size)
+        ids = lists["fused"].ids[:size]
+        return Ranking(ids, lists["fused"].scores[:size], _scores_of(ids, lists))
 
+    def parts(
+        self,
+        query: AnalysedQuery,
+        index: CandidateIndex,
+        ids: Sequence[str],
+        search_filter: SearchFilter,
+    ) -> dict[str, Floats]:
+        """What would be the `parts` of passages that another first stage found.
+
+        Args:
+            query: The query.
+            index: The index.
+            ids: The passages; how many they are is also how long the fused lists are, as far as
+                `MOST_FUSED`.
+            search_filter: As they were found with.
+
+        Returns:
+            Scores by name, shape (len(ids),) each, 0 where a passage is not in a list.
+        """
+        size = min(len(ids), MOST_FUSED)
+        requests = [
+            replace(request, size=size, search_filter=search_filter)
+            for request in self.requests(query, index, "lemma")
+        ]
+        return _scores_of(ids, _fused_lists(requests, index.search(requests), size))
+
+
+MOST_FUSED = 1000
+"""The longest lists that are fused for passages of another first stage; further down they say
+next to nothing."""
 
 _OF_BM25 = tuple(f"bm25-{field}" for field in FIELDS)
 
@@ -146,7 +173,32 @@ def _names(requests: Sequence[SearchRequest]) -> list[str]:
     return names
 
 
-def _scores_of(ids: Sequence[str], ranking: Ranking) -> Floats:
-    """The scores that passages have in a ranking, 0 where they are not in it."""
-    scores = dict(zip(ranking.ids, ranking.scores.tolist(), strict=True))
-    return np.array([scores.get(identifier, 0.0) for identifier in ids], dtype=np.float64)
+def _fused_lists(
+    requests: Sequence[SearchRequest], rankings: Sequence[Ranking], size: int
+) -> dict[str, Ranking]:
+    """The rankings by name, with that of `words` and, of any length, the `fused` one."""
+    lists = dict(zip(_names(requests), rankings, strict=True))
+    # Vectors and n-grams are like those of some passage whatever was typed.
+    if not any(len(lists.get(name, ())) for name in (*_OF_BM25, "expansion")):
+        return {"fused": Ranking.empty()}
+    of_words = [lists[name] for name in (*_OF_BM25, "ngrams") if name in lists]
+    lists["words"] = reciprocal_rank_fusion(of_words, size, FUSION_K)
+    learned = [name for name in _WEIGHTS if name in lists]
+    if not learned:
+        return {**lists, "fused": lists["words"]}
+    lists["fused"] = reciprocal_rank_fusion(
+        [lists["words"], *(lists[name] for name in learned)],
+        sum(len(ranking) for ranking in lists.values()),
+        FUSION_K,
+        [1.0, *(_WEIGHTS[name] for name in learned)],
+    )
+    return lists
+
+
+def _scores_of(ids: Sequence[str], lists: Mapping[str, Ranking]) -> dict[str, Floats]:
+    """The scores that passages have in each ranking, 0 where they are not in it."""
+    found = {}
+    for name, ranking in lists.items():
+        scores = dict(zip(ranking.ids, ranking.scores.tolist(), strict=True))
+        found[name] = np.array([scores.get(each, 0.0) for each in ids], dtype=np.float64)
+    return found

@@ -20,7 +20,7 @@ from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.explanations import first_stage_contributions
-from allusion_es.retrieval.fusion import reciprocal_rank_fusion
+from allusion_es.retrieval.fusion import FUSED, FusedSearch, reciprocal_rank_fusion
 from allusion_es.retrieval.generators import ALL, MAX_WORDS, load_generator
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import language_doubt
@@ -220,6 +220,10 @@ class Ranker:
         self._stage = f"first stage {'+'.join(options.generators)!r}"
         self.name = f"reranker {options.reranker!r}" if options.reranker else self._stage
         self._latest: IdentityCache[Candidates] = IdentityCache()
+        # A reranker that compares fused scores needs them whatever the first stage is.
+        self._fused: FusedSearch | None = None
+        if getattr(self.reranker, "needs_fused", False) and tuple(options.generators) != (FUSED,):
+            self._fused = FusedSearch()
 
     def rank(
         self, queries: Sequence[AnalysedQuery], collection: Collection
@@ -299,6 +303,9 @@ class Ranker:
         if self.reranker is not None and len(first):
             # Where all passages are candidates, the same ranking comes for every query.
             candidates = self._latest.get(lambda: self._with_words(first), first)
+            if self._fused is not None:
+                parts = self._fused.parts(query, self._index, first.ids, self.options.search_filter)
+                candidates = replace(candidates, ranking=replace(first, parts=parts))
             scores = self._scored(query, candidates, collection)
         places = np.arange(len(first))
         if tuple(self.options.generators) == (ALL,) and candidates is not None:

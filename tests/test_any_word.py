@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from learning_fixtures import code_links, collection
 
 from allusion_es.core.plugins import plugins
+from allusion_es.language.citations.citing_texts import SUFFIX, CitingText, save_citing_texts
 from allusion_es.language.citations.translations import Translations, save_translations
 from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
 from allusion_es.language.citations.word_parts import grams
@@ -80,7 +81,10 @@ def _index(tmp_path_factory: pytest.TempPathFactory) -> None:
     """An index with everything that rerankers may ask for, for tests with made-up examples."""
     path = tmp_path_factory.mktemp("model") / "little.citations"
     trained = train(code_links(40), collection(), None, CitationTraining(dimension=8, batch=16))
-    save_citation_vectors(path, trained, Analyser().settings, {"links": 40})
+    name = save_citation_vectors(path, trained, Analyser().settings, {"links": 40})
+    citing = [CitingText.of([each], ["in"], ["rex", "h"], ["mare"]) for each in ("p.1", "p.4")]
+    facts = {"vectors": name}
+    save_citing_texts(path.with_suffix(SUFFIX), citing, Analyser().settings, facts)
     table = {"rex": {"h": 0.5, "rex": 0.5}, "h": {"rex": 1.0}}
     save_translations(path.with_suffix(".translations"), table, Analyser().settings, {})
     words = {"h": (1.0, 0.0), "rex": (0.6, 0.8), "β": (0.0, -1.0), "&": (-1.0, 0.0)}

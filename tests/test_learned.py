@@ -18,13 +18,16 @@ from allusion_es.rerankers._shared.spelling import Spelling
 from allusion_es.rerankers._shared.trees import Tree
 from allusion_es.rerankers.learned import Learned, RankerSet, read_model, write_model
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
+from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.coded_texts import code_texts
-from allusion_es.retrieval.pipeline import QueryOptions, Retriever
+from allusion_es.retrieval.fusion import FusedSearch
+from allusion_es.retrieval.pipeline import QueryOptions, Retriever, index_analyser
 from allusion_es.retrieval.reranking import Candidates
 from allusion_es.retrieval.types import (
     AnalysedQuery,
     Query,
     Ranking,
+    SearchFilter,
 )
 
 TEXTS = ["x y z", "x y", "w", "y x"]
@@ -233,3 +236,26 @@ def test_the_paper_s_example_is_found_and_explained(vulgate_index: LocalIndex) -
     for hit in hits:
         assert hit.contributions is not None
         assert sum(part.contribution for part in hit.contributions) == pytest.approx(hit.score)
+
+
+def test_passages_of_another_first_stage_have_the_scores_of_fused(
+    vulgate_index: LocalIndex,
+) -> None:
+    text = "gustate et videte quoniam suavis est Dominus"
+    query = analyse_query(Query(text, before="Ps"), index_analyser(vulgate_index))
+    fused = FusedSearch()
+    (ranking,) = fused.rank([query], vulgate_index, "lemma", 60, SearchFilter())
+    parts = fused.parts(query, vulgate_index, ranking.ids, SearchFilter())
+    assert parts.keys() == ranking.parts.keys() > {"fused", "bm25-token", "words", "citations"}
+    for name, scores in ranking.parts.items():
+        assert parts[name].tolist() == scores.tolist(), name
+    assert parts["fused"].tolist() == ranking.scores.tolist()
+
+
+@pytest.mark.parametrize("stage", ["bm25", "tfidf", "ngrams", "knn", "citations", "rrf"])
+def test_the_first_stage_only_chooses_the_candidates(stage: str, vulgate_index: LocalIndex) -> None:
+    text = "gustate et videte quoniam suavis est Dominus"
+    options = QueryOptions.chosen(first_stage=stage)
+    hits = Retriever(vulgate_index, options).answer(text).hits
+    assert hits[0].id == "Ps.33.9"
+    assert hits[0].candidate_rank == 1

@@ -53,6 +53,9 @@ class LittleWordNet:
         "d": {"d"},
     }
 
+    def __contains__(self, lemma: str) -> bool:
+        return lemma in self.T
+
     def similarity(self, one: list[str], other: list[str]) -> NDArray[np.float32]:
         table = [[self.plain(i, j) for j in other] for i in one]
         return np.array(table, np.float32).reshape(len(one), len(other))

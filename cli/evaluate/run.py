@@ -132,8 +132,9 @@ class Evaluation:
         check_names(choices.errors, choices.figure, choices.pairs)
         if choices.pairs and not choices.compare:
             raise UsageError("--pairs writes what --compare finds; name a measure with --compare")
-        named = dict.fromkeys([*choices.measures, *filter(None, [choices.compare])])
-        self._measures = tuple(parse_measure(name) for name in named)
+        compared = [parse_measure(choices.compare, "compare")] if choices.compare else []
+        given = [parse_measure(name) for name in choices.measures]
+        self._measures = tuple({one.name: one for one in [*given, *compared]}.values())
         self._fields = tuple(_field(name) for name in choices.inputs)
         search_filter = search_filter_of(
             choices.books,

@@ -15,7 +15,7 @@ from allusion_es.rerankers.local_alignment import LocalAlignment
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.tfidf import TfIdf
-from allusion_es.retrieval.citing_evidence import citing_evidence
+from allusion_es.retrieval.citing_evidence import EVIDENCE, citing_evidence
 from allusion_es.retrieval.generators import citing_words
 from allusion_es.retrieval.reranking import (
     UNDEFINED,
@@ -168,7 +168,7 @@ def _of_stages(candidates: Candidates) -> Named:
     ranking = candidates.ranking
     nothing = np.zeros(len(ranking))
     stages = {f"stage-{name}": ranking.parts.get(name, nothing) for name in STAGES}
-    return {"first-stage": ranking.scores, **stages}
+    return {"first-stage": ranking.parts.get("fused", ranking.scores), **stages}
 
 
 def _of_citations(query: AnalysedQuery, compared: ComparedWords, collection: Collection) -> Named:
@@ -184,14 +184,16 @@ def _of_citations(query: AnalysedQuery, compared: ComparedWords, collection: Col
 
 
 def _of_citing_texts(query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Named:
-    """Evidence from citing texts; nothing where no citing texts are known."""
-    known = citing_evidence(collection.citations) if collection.citations is not None else None
-    if known is None:
+    """Evidence from citing texts, 0 where none are known; nothing without citation vectors."""
+    if collection.citations is None:
         return {}
-    found: Named = {}
-    for name, evidence in known.of(query, candidates.ranking.ids).items():
-        found[f"citing-{name}"] = evidence.best.astype(np.float64)
-        found[f"citing-{name}-three"] = evidence.best_three.astype(np.float64)
+    nothing = np.zeros(len(candidates))
+    found = {f"citing-{name}{end}": nothing for name in EVIDENCE for end in ("", "-three")}
+    known = citing_evidence(collection.citations)
+    if known is not None:
+        for name, evidence in known.of(query, candidates.ranking.ids).items():
+            found[f"citing-{name}"] = evidence.best.astype(np.float64)
+            found[f"citing-{name}-three"] = evidence.best_three.astype(np.float64)
     return found
 
 

@@ -63,7 +63,8 @@ _HEADINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
 _RARE = frozenset(
     {
         "ca_certs", "fingerprint", "api_key", "user", "password", "wait", "timeout",
-        "allow_partial", "data_dir", "text_column", "id_column", "relevant_column",
+        "allow_partial", "data_dir", "exclude_work", "exclude_author", "own_work", "text_column",
+        "id_column", "relevant_column",
     }
 )  # fmt: skip
 """Parameters that only `--help-all` shows; a configuration file may hold most of them."""

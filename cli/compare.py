@@ -137,7 +137,7 @@ def compare(
     else:
         _print(pairs, format or PairFormat.table)
     print(
-        f"{len(pairs)} pairs of {len(targets):,} passages of {target.name} with {len(index):,} of "
+        f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of {len(targets):,} passages of {target.name} with {len(index):,} of "
         f"{source}; scores order them, and say nothing by themselves",
         file=sys.stderr,
     )

@@ -136,8 +136,9 @@ def compare(
         write_answers(html, answers_of_pairs(answers, pairs), retriever, index, method)
     else:
         _print(pairs, format or PairFormat.table)
+    noun = "pair" if len(pairs) == 1 else "pairs"
     print(
-        f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of {len(targets):,} passages of {target.name} with {len(index):,} of "
+        f"{len(pairs)} {noun} of {len(targets):,} passages of {target.name} with {len(index):,} of "
         f"{source}; scores order them, and say nothing by themselves",
         file=sys.stderr,
     )

@@ -74,7 +74,7 @@ def write_answers(
     meta = ReportMeta(
         title=f"Allusions to {index.name}",
         method=f"Method {method}, index {index.name}",
-        notes=(*retriever.notes, *filter(None, (note(), lack))),
+        notes=(*retriever.notes, *retriever.warnings, *filter(None, (note(), lack))),
     )
     write_report(path, found, meta)
     matches = sum(len(finding.matches) for finding in found)

@@ -208,9 +208,9 @@ def build_index(
     """Build an index of passages, and open it; one of the same name is replaced when it is done.
 
     Args:
-        passages: The path of a file or folder, as for `allusion-es index`; or texts by id; or `Passage`
-            objects, pairs of id and text, or mappings with `id` and `text`, in canonical order.
-            An id such as `Ps.22.1` makes a passage that verse.
+        passages: The path of a file or folder, as for `allusion-es index`; or texts by id; or
+            `Passage` objects, pairs of id and text, or mappings with `id` and `text`, in canonical
+            order. An id such as `Ps.22.1` makes a passage that verse.
         name: Its name: lower-case letters, digits, - and _.
         work: Title of the work; of files, by default what they say.
         author: Author of the work, likewise.

@@ -128,7 +128,7 @@ def _answers(
                 raise answer.failure
             job.left_out.append((finding.id, str(answer.failure)))
         notes = _query_notes(answer, job.meta.notes)
-        job.meta = replace(job.meta, notes=(*retriever.notes, *notes))
+        job.meta = replace(job.meta, notes=(*retriever.notes, *retriever.warnings, *notes))
         job.progress = number / len(request.queries)
         shown = answer if request.explain else _without_reasons(answer)
         yield JobItem(answer_json(shown), finding, tuple(answer_tsv(shown)))

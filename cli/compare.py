@@ -4,8 +4,9 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,9 @@ from allusion_es.cli.options import (
     ExcludeWork,
     Html,
     OwnWork,
+    ServerOptions,
     library,
+    open_candidate_index,
     takes_html,
 )
 from allusion_es.core.errors import InputError, UsageError
@@ -28,7 +31,8 @@ from allusion_es.retrieval.defaults import DEFAULTS
 if TYPE_CHECKING:
     from allusion_es.corpora.passage import Passage
     from allusion_es.front.comparison import Pair
-    from allusion_es.local.index import LocalIndex
+    from allusion_es.retrieval.index import CandidateIndex
+    from allusion_es.retrieval.pipeline import Answer
 
 
 class PairFormat(StrEnum):
@@ -83,7 +87,7 @@ def compare(
         int | None,
         typer.Option(
             min=1,
-            help="Processes that build the index; one a processor by default.",
+            help="Processes; one a processor by default.",
             show_default=False,
         ),
     ] = None,
@@ -97,7 +101,12 @@ def compare(
     """
     from allusion_es.cli.progress import progress
     from allusion_es.corpora.passage_files import read_collection
-    from allusion_es.front.comparison import answers_of_pairs, best_pairs
+    from allusion_es.front.comparison import (
+        TOGETHER,
+        answers_in_processes,
+        answers_of_pairs,
+        best_pairs,
+    )
     from allusion_es.front.queries import passage_queries
     from allusion_es.retrieval.options import search_filter_of
     from allusion_es.retrieval.pipeline import QueryOptions, Retriever
@@ -105,29 +114,39 @@ def compare(
 
     takes_html(context, html, "format")
     bad = BadRecords()
+    processes = workers or os.cpu_count() or 1
     # The target first: a slip in it must not cost the building of an index.
     targets = list(progress(read_collection([target], on_bad=bad), f"Reading {target.name}"))
-    index = _index_of(source, workers, bad)
-    retriever = Retriever(
-        index,
-        QueryOptions.chosen(
-            first_stage=first_stage,
-            candidates=candidates,
-            rerank=rerank,
-            search_filter=search_filter_of(
-                None,
-                None,
-                work,
-                authors=author,
-                excluded_works=exclude_work,
-                excluded_authors=exclude_author,
-                own_work=own_work,
-            ),
-            explain=html is not None,
+    key, open_index = _source(source, processes, bad)
+    options = QueryOptions.chosen(
+        first_stage=first_stage,
+        candidates=candidates,
+        rerank=rerank,
+        search_filter=search_filter_of(
+            None,
+            None,
+            work,
+            authors=author,
+            excluded_works=exclude_work,
+            excluded_authors=exclude_author,
+            own_work=own_work,
         ),
+        explain=html is not None,
     )
+    index = open_index()
+    # Options are checked here, before other processes begin.
+    retriever = Retriever(index, options)
     queries = passage_queries(targets)
-    answers = list(progress(retriever.answers(queries), "Comparing", len(queries)))
+    parts = progress(
+        answers_in_processes(open_index, options, queries, processes),
+        "Comparing",
+        -(-len(queries) // TOGETHER),
+    )
+    answers: list[Answer] = []
+    warnings: dict[str, None] = {}
+    for part, warned in parts:
+        answers += part
+        warnings.update(dict.fromkeys(warned))
     pairs = best_pairs(answers, targets, retriever.analyser, top)
     if html is not None:
         from allusion_es.cli.query import write_answers
@@ -142,8 +161,11 @@ def compare(
         f"{source}; scores order them, and say nothing by themselves",
         file=sys.stderr,
     )
-    for warning in retriever.warnings:
+    for warning in warnings:
         print(f"note: {warning}", file=sys.stderr)
+    if key and bad.count:
+        # Found again as it is, it would not say what it lacks.
+        library().forget(key)
     unanswered = [
         Unanswered(answer.query.query, answer.failure)
         for answer in answers
@@ -154,24 +176,26 @@ def compare(
     bad.check()
 
 
-def _index_of(source: str, workers: int | None, bad: BadRecords) -> "LocalIndex":
-    """The index of a file or folder, which is kept, or the index of that name."""
+def _source(
+    source: str, workers: int, bad: BadRecords
+) -> "tuple[str, Callable[[], CandidateIndex]]":
+    """What opens the index of a file or folder, or of that name; and the key of one that is kept.
+
+    The index of files is built here where it is not there yet.
+    """
     from allusion_es.cli.progress import progress
     from allusion_es.corpora.passage_files import read_collection
     from allusion_es.front.comparison import collection_key
 
-    path, books = Path(source), library(workers or os.cpu_count() or 1)
+    path, books = Path(source), library(workers)
     if path.exists():
 
         def passages() -> "Iterable[Passage]":
             return progress(read_collection([path], on_bad=bad), f"Indexing {path.name}")
 
-        key, before = collection_key([path]), bad.count
-        index = books.kept(key, passages)
-        if bad.count > before:
-            # Found again as it is, it would not say what it lacks.
-            books.forget(key)
-        return index
+        key = collection_key([path])
+        books.kept(key, passages)
+        return key, partial(_open_kept, key)
     try:
         known = source == DEFAULTS.name or books.path(source).exists()
     except UsageError:
@@ -179,7 +203,12 @@ def _index_of(source: str, workers: int | None, bad: BadRecords) -> "LocalIndex"
     if not known:
         there = ", ".join(books.names()) or "none yet"
         raise InputError(f"{source}: there is no such file, and no index of that name; {there}")
-    return books.open(source)
+    return "", partial(open_candidate_index, source, ServerOptions(None))
+
+
+def _open_kept(key: str) -> "CandidateIndex":
+    """The index that is kept under a key; also called in other processes."""
+    return library().open_kept(key)
 
 
 def _print(pairs: "Sequence[Pair]", format: PairFormat) -> None:

@@ -167,10 +167,9 @@ class Library:
             StorageError: It cannot be written.
         """
         path = self._kept_path(key)
-        loaders = self.vectors, self.citations, self.encoder
         if path.exists():
             with suppress(IndexDamagedError):
-                index = LocalIndex(path, *loaders)
+                index = self.open_kept(key)
                 index.check()
                 path.touch()
                 return index
@@ -178,7 +177,16 @@ class Library:
         others = sorted(path.parent.glob(f"[!.]*{_SUFFIX}"), key=lambda each: each.stat().st_mtime)
         for old in others[:-_MOST_KEPT]:
             old.unlink(missing_ok=True)
-        return LocalIndex(path, *loaders)
+        return self.open_kept(key)
+
+    def open_kept(self, key: str) -> LocalIndex:
+        """The index that is kept under a key.
+
+        Raises:
+            IndexMissingError: There is none.
+            IndexDamagedError: It is damaged or of another format.
+        """
+        return LocalIndex(self._kept_path(key), self.vectors, self.citations, self.encoder)
 
     def forget(self, key: str) -> None:
         """Delete the index that is kept under a key, if there is one; open ones go on."""

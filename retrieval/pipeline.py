@@ -464,7 +464,9 @@ class Retriever:
             raise answer.failure
         return answer
 
-    def answers(self, queries: Iterable[Query]) -> Iterator[Answer]:
+    def answers(
+        self, queries: Iterable[Query], frequencies: QueryFrequencies | None = None
+    ) -> Iterator[Answer]:
         """The answer to each query, in order; they are searched for in batches.
 
         The queries of a sequence count as a collection of their own for rerankers that compare
@@ -472,14 +474,17 @@ class Retriever:
         A query that cannot be answered, because a plug-in fails for it, has an answer with
         `Answer.failure`; the others are answered.
 
+        Args:
+            queries: The queries.
+            frequencies: Those of the collection that the queries are a part of, if they are.
+
         Raises:
             AllusionError: What concerns every query: an option, a file, the index, its server.
         """
         analysed: Iterable[AnalysedQuery | Unanswered] = (
             attempt_analysis(query, self.analyser) for query in queries
         )
-        frequencies = None
-        if isinstance(queries, Sequence):
+        if frequencies is None and isinstance(queries, Sequence):
             # Their frequencies are needed before the first of them is answered.
             analysed = list(analysed)
             frequencies = QueryFrequencies(answerable(analysed))

@@ -37,6 +37,9 @@ _SCAN = {"text": "Gustate et videte", "threshold": 0.5, "fast": True}
 _RECORDS = (_QUERY, _QUERIES, {"text": "dominus regit me", "first_stage": "fused"}, _SCAN)
 _RERANKERS = ("none", *plugins(GROUP))
 _STAGES = ("rrf", *plugins(GENERATORS))
+_ENCODERS = ("encoder-cosine", "cross-encoder", "dense")
+"""Methods that are refused without a model of the user's."""
+
 _PARAMETERS = {
     name: [p.name for p in parameters_of(load_plugin(GROUP, name))] for name in plugins(GROUP)
 }
@@ -93,9 +96,13 @@ def query_reader() -> Reader:
 def _every_method() -> Iterator[Files]:
     """A request for each method, so that all of the program is loaded."""
     for name in _RERANKERS:
+        if name in _ENCODERS:
+            continue
         record = {"text": "gustate", "rerank": name, "first_stage": "all", "explain": True}
         yield {"q.json": json.dumps(record).encode()}
     for name in _STAGES:
+        if name in _ENCODERS:
+            continue
         yield {"q.json": json.dumps({"text": "gustate", "first_stage": name}).encode()}
 
 

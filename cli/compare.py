@@ -100,7 +100,7 @@ def compare(
     it is built only once.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.corpora.passage_files import read_collection
+    from allusion_es.corpora.passage_files import read_files
     from allusion_es.front.comparison import (
         TOGETHER,
         answers_in_processes,
@@ -116,7 +116,7 @@ def compare(
     bad = BadRecords()
     processes = workers or os.cpu_count() or 1
     # The target first: a slip in it must not cost the building of an index.
-    targets = list(progress(read_collection([target], on_bad=bad), f"Reading {target.name}"))
+    targets = list(progress(read_files([target], on_bad=bad), f"Reading {target.name}"))
     key, open_index = _source(source, processes, bad)
     options = QueryOptions.chosen(
         first_stage=first_stage,
@@ -184,14 +184,14 @@ def _source(
     The index of files is built here where it is not there yet.
     """
     from allusion_es.cli.progress import progress
-    from allusion_es.corpora.passage_files import read_collection
+    from allusion_es.corpora.passage_files import read_files
     from allusion_es.front.comparison import collection_key
 
     path, books = Path(source), library(workers)
     if path.exists():
 
         def passages() -> "Iterable[Passage]":
-            return progress(read_collection([path], on_bad=bad), f"Indexing {path.name}")
+            return progress(read_files([path], on_bad=bad), f"Indexing {path.name}")
 
         key = collection_key([path])
         books.kept(key, passages)

@@ -254,9 +254,9 @@ def _passages(
     if not paths:
         return library().vulgate()
     from allusion_es.cli.progress import progress
-    from allusion_es.corpora.passage_files import read_collection
+    from allusion_es.corpora.passage_files import read_files
 
-    passages = read_collection(
+    passages = read_files(
         paths,
         kind=kind.value if kind else None,
         work=work,

@@ -43,7 +43,7 @@ def learn(
         bool, typer.Option("--undo", help="Go back to what the index had before it learned.")
     ] = False,
     info: Annotated[
-        bool, typer.Option("--info", help="Tell what the index's vectors were learned from.")
+        bool, typer.Option("--info", help="Tell what the index has learned, and from what.")
     ] = False,
     folds: Annotated[
         int,
@@ -58,6 +58,14 @@ def learn(
             "--anew", help="Learn from these links alone, not on top of what the index knows."
         ),
     ] = False,
+    vectors: Annotated[
+        bool | None,
+        typer.Option(
+            help="Learn citation vectors, or only how to rank; by default vectors for the Bible, "
+            "for an index that has some, and from 2,000 links on.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same links and seed give the same vectors.")] = 1,
     epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
     name: Name = DEFAULTS.name,
@@ -89,6 +97,7 @@ def learn(
             seed=seed,
             epochs=epochs,
             anew=anew,
+            vectors=vectors,
             format=format,
         )
 
@@ -103,21 +112,36 @@ def _learn(
     seed: int,
     epochs: int,
     anew: bool,
+    vectors: bool | None,
     format: TableFormat,
 ) -> None:
     """Read links, validate learning on them, print the figures, and install if told to."""
     from allusion_es.cli.output import print_rows
     from allusion_es.cli.progress import progress
+    from allusion_es.learning.collection_ranker import LEAST_LINKS
     from allusion_es.learning.learn import CitationLearner
     from allusion_es.learning.links import check_enough, known_links, read_collection
     from allusion_es.learning.train import CitationTraining
     from allusion_es.learning.validation import figure_rows
+    from allusion_es.retrieval.index import is_bible
     from allusion_es.retrieval.pipeline import index_analyser
 
     training = CitationTraining(seed=seed, epochs=epochs)
     gold = _read_links(files, index)
     collection = read_collection(index)
     links, missing = known_links(gold, collection, index_analyser(index), progress)
+    if vectors is None:
+        has_some = index.citations is not None or is_bible(index)
+        vectors = has_some or len(links) >= _ENOUGH_FOR_VECTORS
+    if not vectors:
+        if index.citations is not None:
+            raise UsageError(
+                f"index {index.name!r} has citation vectors, and its ranker compares by them; "
+                "leave --no-vectors out, or build the index with --no-learned-links first"
+            )
+        check_enough(links, missing, index.name, LEAST_LINKS)
+        _learn_ranker(links, index, server, yes=yes, folds=folds, format=format)
+        return
     check_enough(links, missing, index.name)
     # By default learning goes on from the vectors that the index has.
     start = None if anew else index.citations
@@ -144,6 +168,52 @@ def _learn(
             "what is learned",
             file=sys.stderr,
         )
+
+
+_ENOUGH_FOR_VECTORS = 2_000
+"""Links from which vectors are learned for a collection of which no citations are known."""
+
+
+def _learn_ranker(
+    links: "list[KnownLink]",
+    index: "CandidateIndex",
+    server: ServerOptions,
+    *,
+    yes: bool,
+    folds: int,
+    format: TableFormat,
+) -> None:
+    """Learn how to rank, print the figures before and after, and install it if told to."""
+    from allusion_es.cli.output import print_rows
+    from allusion_es.cli.progress import progress
+    from allusion_es.learning.collection_ranker import RankerLearner, figure_rows
+
+    learner = RankerLearner(index, progress=progress)
+    examples = learner.examples(links)
+    if folds:
+        works = len({link.link.work for link in links})
+        parts = "works" if works > 1 else "parts of the one work"
+        print_rows(
+            figure_rows(learner.validate(examples, folds)),
+            format,
+            f"On {parts} not learned from (hundredths)",
+        )
+    ranker = learner.learn(examples)
+    if not yes:
+        print(
+            f"{len(links)} links; nothing was changed: --yes gives index {index.name!r} the ranker "
+            "that is learned from all of them",
+            file=sys.stderr,
+        )
+        return
+    models = library().models
+    name = learner.save(models.folder, links, ranker)
+    _rebuild(index, server, None, name)
+    print(
+        f"index {index.name!r} now has ranker {name}, learned from {len(links)} links; "
+        f"'allusion-es learn --undo --name {index.name}' takes it back",
+        file=sys.stderr,
+    )
 
 
 def _read_links(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
@@ -202,14 +272,17 @@ def _install(
 
 
 def _rebuild(
-    index: "CandidateIndex", server: ServerOptions, vectors: "CitationVectors | None"
+    index: "CandidateIndex",
+    server: ServerOptions,
+    vectors: "CitationVectors | None",
+    ranker: str = "",
 ) -> None:
-    """Build the index again with other citation vectors, in this process or on its server."""
+    """Build the index again with what was learned, in this process or on its server."""
     if server.url is None:
-        library().give_citations(index.name, vectors)
+        library().give_learned(index.name, vectors, ranker)
         return
     from allusion_es.cli.progress import progress
-    from allusion_es.es.build import give_citations
+    from allusion_es.es.build import give_learned
     from allusion_es.es.index import open_index
 
     with server.connect() as connected:
@@ -217,11 +290,19 @@ def _rebuild(
         there = open_index(
             connected, index.name, books.vectors, books.citations, encoders=books.encoder
         )
-        give_citations(connected, there, vectors, progress, books.folder)
+        give_learned(connected, there, vectors, ranker, progress, books.folder)
 
 
 def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
-    """Give the index back the vectors that its own were learned on top of."""
+    """Take back the ranker of the index, or the vectors that were learned last."""
+    if index.settings.ranker:
+        _rebuild(index, server, index.citations)
+        print(
+            f"index {index.name!r} has the ranker that comes along again; {index.settings.ranker} "
+            f"is kept in {library().models.folder}",
+            file=sys.stderr,
+        )
+        return
     vectors = index.citations
     if vectors is None or "before" not in vectors.about:
         raise UsageError(f"index {index.name!r} has learned nothing that could be taken back")
@@ -240,6 +321,15 @@ def _info(index: "CandidateIndex", format: TableFormat) -> None:
     from allusion_es.language.citations.citing_texts import citing_texts_of
 
     vectors = index.citations
+    if vectors is None and index.ranker is not None:
+        from allusion_es.rerankers.learned import read_model
+
+        told = {"ranker": index.settings.ranker, **read_model(index.ranker).about}
+        if format is TableFormat.json:
+            print_rows([told], format)
+        else:
+            print_rows([{"property": key, "value": told[key]} for key in told], format)
+        return
     if vectors is None:
         raise UsageError(
             f"index {index.name!r} has no citation vectors; learn some with 'allusion-es learn'"

@@ -308,4 +308,12 @@ def open_candidate_index(
     from allusion_es.es.index import open_index
 
     connected = server.connect()
-    return open_index(connected, name, books.vectors, books.citations, partial, books.encoder)
+    return open_index(
+        connected,
+        name,
+        books.vectors,
+        books.citations,
+        partial,
+        books.encoder,
+        books.models.ranker,
+    )

@@ -1,7 +1,7 @@
 """Passages read from files: tables, JSON lines, TEI editions, texts of Tesserae, lines, pages.
 
 `read_passages` chooses the reader by the name and first bytes of the file, unless the caller names
-the kind; `read_collection` takes several files, or a folder.
+the kind; `read_files` takes several files, or a folder.
 """
 
 import re
@@ -71,7 +71,7 @@ _TESS_NAME = re.compile(r"([a-z_0-9-]+)\.([a-z_0-9-]+)(?:\.part\..+)?")
 _TAG = re.compile(r"\s*<([^<>]{1,200})>\s*(.*)", re.DOTALL)
 
 
-def read_collection(
+def read_files(
     paths: Sequence[Path],
     *,
     kind: Kind | None = None,
@@ -100,7 +100,7 @@ def read_collection(
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "vergil.aeneid.tess").write_text("<verg. aen. 1.1>\tArma")
         ...     _ = Path(folder, "lucan.bellum_civile.tess").write_text("<luc. 1.1>\tBella per")
-        ...     [(each.id, each.author, each.work) for each in read_collection([Path(folder)])]
+        ...     [(each.id, each.author, each.work) for each in read_files([Path(folder)])]
         [('luc._1.1', 'lucan', 'bellum civile'), ('verg._aen._1.1', 'vergil', 'aeneid')]
     """
     files = collection_files(paths)

@@ -207,14 +207,15 @@ def _check_counts(server: Server, concrete: str, spool: Spool) -> None:
             )
 
 
-def give_citations(
+def give_learned(
     server: Server,
     index: ElasticsearchIndex,
     citations: CitationVectors | None,
+    ranker: str = "",
     progress: Progress = silent,
     folder: Path | None = None,
 ) -> None:
-    """Build an index again with other citation vectors, or none; everything else stays the same.
+    """Build an index again with other citation vectors and another ranker; the rest stays the same.
 
     The words are read from the index itself, so its source texts are not needed. The index stays in
     use until the new one is complete.
@@ -223,6 +224,7 @@ def give_citations(
         server: The server.
         index: The index.
         citations: The new citation vectors, or None for an index without.
+        ranker: Name of a learned ranker, or "" for one that comes along.
         progress: Told of the passages that are indexed.
         folder: The data folder, where encoder vectors may be kept: a server does not return them.
 
@@ -237,7 +239,7 @@ def give_citations(
         server,
         index.name,
         reread(index),
-        replace(index.settings, citations=citations.name if citations else ""),
+        replace(index.settings, citations=citations.name if citations else "", ranker=ranker),
         index.vectors,
         citations,
         EncodedPassages(index.encoder, data_dir(folder)) if index.encoder else None,

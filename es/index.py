@@ -6,6 +6,7 @@ agree to single precision.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from allusion_es.es.queries import (
     named_query,
     search_body,
     similarity_query,
+    stems_query,
     tfidf_query,
 )
 from allusion_es.es.requests import CachedRequests, Term, batches
@@ -69,6 +71,7 @@ def open_index(
     models: Callable[[str], CitationVectors] | None = None,
     partial: Partial | None = None,
     encoders: Callable[[EncoderSettings], SentenceEncoder] | None = None,
+    rankers: Callable[[str], Path] | None = None,
 ) -> "ElasticsearchIndex":
     """Open the index of a name.
 
@@ -81,6 +84,7 @@ def open_index(
         partial: Permission to accept partial answers, which records what was missing; without it
             they are refused. Scores then come from the statistics of the shards that answered.
         encoders: Returns the sentence encoder of an index's settings; called when it is needed.
+        rankers: Returns the file of the learned ranker of a name; called when it is needed.
 
     Raises:
         IndexMissingError: There is no such index; the message lists those that there are.
@@ -91,7 +95,7 @@ def open_index(
     found = find_current(server, name)
     if partial is None:
         _check_count(server, found)
-    return ElasticsearchIndex(server, found, vectors, models, partial, encoders)
+    return ElasticsearchIndex(server, found, vectors, models, partial, encoders, rankers)
 
 
 def _check_count(server: Server, found: ConcreteIndex) -> None:
@@ -120,6 +124,7 @@ class ElasticsearchIndex:
         models: Callable[[str], CitationVectors] | None,
         partial: Partial | None = None,
         encoders: Callable[[EncoderSettings], SentenceEncoder] | None = None,
+        rankers: Callable[[str], Path] | None = None,
     ) -> None:
         """Wrap a concrete index without checking it; `open_index` checks it too."""
         meta = found.meta()
@@ -129,8 +134,10 @@ class ElasticsearchIndex:
         self.max_candidates = found.setting("max_result_window", _DEFAULT_WINDOW)
         self._meta = meta
         self._load_vectors = vectors
+        self._books: frozenset[str] | None = None
         self._load_citations = models
         self._load_encoder = encoders
+        self._rankers = rankers
         self._requests = CachedRequests(
             server, self.name, found.concrete, meta.terms_index, partial
         )
@@ -152,6 +159,12 @@ class ElasticsearchIndex:
         if self._load_vectors is None:
             return NoVectors(self.settings.vectors, self._meta.dimension)
         return kept_vectors(self._load_vectors())
+
+    @property
+    def ranker(self) -> Path | None:
+        """The file of the ranker that was learned for it, as in `CandidateIndex`."""
+        name = self.settings.ranker
+        return self._rankers(name) if name and self._rankers else None
 
     @cached_property
     def citations(self) -> CitationVectors | None:
@@ -194,7 +207,9 @@ class ElasticsearchIndex:
 
     def books(self) -> frozenset[str]:
         """The books of all passages, as in `CandidateIndex`."""
-        return self._requests.books(most=len(BOOKS))
+        if self._books is None:
+            self._books = self._requests.books(most=len(BOOKS))
+        return self._books
 
     def works(self) -> frozenset[Work]:
         """The works of all passages, as in `CandidateIndex`."""
@@ -289,6 +304,8 @@ class ElasticsearchIndex:
             return knn_query(request, self.max_candidates, self.settings.encoder)
         if request.kind == "named":
             return named_query(request)
+        if request.kind == "stems":
+            return stems_query(request)
         if request.kind == "tfidf":
             return tfidf_query(request, terms, self._meta.extents[request.field].passages)
         return expansion_query(request) if request.kind == "expansion" else bm25_query(request)

@@ -17,6 +17,7 @@ from allusion_es.es.requests import Term
 from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.retrieval.byte_vectors import byte_vector
 from allusion_es.retrieval.types import (
+    STEM,
     Field,
     SearchFilter,
     SearchRequest,
@@ -106,6 +107,16 @@ def named_query(request: SearchRequest) -> dict[str, Any] | None:
         {"constant_score": {"filter": {"term": {"id": identifier}}, "boost": score}}
         for identifier, score in request.words.items()
     ]
+    return {"query": _any_of(clauses, request.search_filter)} if clauses else None
+
+
+def stems_query(request: SearchRequest) -> dict[str, Any] | None:
+    """A query for the sum of what each beginning adds to passages with such a lemma."""
+    clauses = []
+    for stem, weight in request.words.items():
+        kind = "prefix" if len(stem) >= STEM else "term"
+        chosen = {"filter": {kind: {"lemma": stem}}, "boost": weight}
+        clauses.append({"constant_score": chosen})
     return {"query": _any_of(clauses, request.search_filter)} if clauses else None
 
 

@@ -13,7 +13,7 @@ from allusion_es.core.errors import InputError, UsageError, VerseError
 from allusion_es.corpora.bible.references import Reference, is_verse_id, parse_references
 from allusion_es.corpora.bible.verse_table import VerseTable
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.passage_files import SeenIds, read_collection, verse_passage
+from allusion_es.corpora.passage_files import SeenIds, read_files, verse_passage
 from allusion_es.corpora.windows import windowed
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
@@ -182,7 +182,14 @@ def open_index(
             )
         return Index(library.open(chosen))
     server = _connected(choices)
-    found = open_es_index(server, chosen, library.vectors, library.citations)
+    found = open_es_index(
+        server,
+        chosen,
+        library.vectors,
+        library.citations,
+        encoders=library.encoder,
+        rankers=library.models.ranker,
+    )
     return Index(found, server.url)
 
 
@@ -351,7 +358,7 @@ def _connected(choices: Mapping[str, Any]) -> Server:
 def _passages_of(given: object, work: str, author: str) -> Iterable[Passage]:
     """The passages behind what `build_index` takes."""
     if isinstance(given, (str, Path)):
-        return read_collection([Path(given)], work=work or None, author=author or None)
+        return read_files([Path(given)], work=work or None, author=author or None)
     if isinstance(given, Mapping):
         return _numbered(given.items(), work, author)
     if isinstance(given, Iterable) and not hasattr(given, "columns"):

@@ -48,6 +48,9 @@ def link_examples(
     index: CandidateIndex,
     candidates: int,
     first_stage: str = "fused",
+    groups: Sequence[str] = (),
+    *,
+    encoder: bool = False,
 ) -> Iterator[LinkExample]:
     """Each link with its candidates and their features, in order.
 
@@ -59,9 +62,11 @@ def link_examples(
         index: The index that is searched; it should not have been learned from them.
         candidates: How many candidates of the first stage have features.
         first_stage: Name of a candidate generator.
+        groups: Groups of passages that have a feature each, as in `FeatureMaker`.
+        encoder: Whether the cosine of the index's encoder is a feature.
     """
     analyser, generator = index_analyser(index), load_generator(first_stage)
-    maker, collection = FeatureMaker(), Collection(index)
+    maker, collection = FeatureMaker(None, groups, encoder=encoder), Collection(index)
     remaining = iter(links)
     while batch := list(islice(remaining, _BATCH)):
         queries = [analyse_query(link.link.query, analyser) for link in batch]
@@ -89,18 +94,20 @@ def link_examples(
             yield LinkExample(link, ranking.ids, made.names, example)
 
 
-def thinned(example: Example, seed: str) -> Example:
-    """The relevant candidates, the first 45, and 30 others by chance: enough to learn from.
+def thinned(example: Example, seed: str, first: int = _FIRST, some: int = _SOME) -> Example:
+    """The relevant candidates, the first ones, and some others by chance: enough to learn from.
 
     Args:
         example: A query's candidates, in the order of the first stage.
         seed: What chance depends on, such as the query's words.
+        first: How many of the first are kept.
+        some: How many of the others.
     """
     places = np.arange(len(example.relevant))
-    chosen: NDArray[np.bool_] = example.relevant | (places < _FIRST)
+    chosen: NDArray[np.bool_] = example.relevant | (places < first)
     rest = np.flatnonzero(~chosen)
     rng = np.random.default_rng(crc32(seed.encode()))
-    chosen[rng.choice(rest, min(_SOME, len(rest)), replace=False)] = True
+    chosen[rng.choice(rest, min(some, len(rest)), replace=False)] = True
     return Example(example.values[chosen], example.relevant[chosen])
 
 

@@ -143,19 +143,27 @@ def known_links(
     return list(found.values()), list(missing)
 
 
-def check_enough(links: Sequence[KnownLink], missing: Sequence[str], index: str) -> None:
+def check_enough(
+    links: Sequence[KnownLink], missing: Sequence[str], index: str, least: int = LEAST_LINKS
+) -> None:
     """Refuse to learn from too few links.
 
+    Args:
+        links: The links.
+        missing: Ids that the index does not have.
+        index: Its name.
+        least: How many different links are needed.
+
     Raises:
-        InputError: There are fewer than `LEAST_LINKS`; the message says what to do.
+        InputError: There are fewer; the message says what to do.
     """
-    if len(links) >= LEAST_LINKS:
+    if len(links) >= least:
         return
     some = next(iter(missing), "")
     lost = f"; {len(missing)} ids are not in index {index!r}, such as {some}"
     raise InputError(
         f"{len(links)} different links are too few to learn from{lost if missing else ''}; give "
-        f"{LEAST_LINKS} or more: add files of other works, or links read from TEI editions"
+        f"{least} or more: add files of other works, or links read from TEI editions"
     )
 
 

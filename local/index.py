@@ -41,6 +41,7 @@ class LocalIndex:
             Without it, such words have none.
         models: Gives the citation vectors of a name; called when needed.
         encoders: Gives the sentence encoder of an index's settings; called when needed.
+        rankers: Gives the file of the learned ranker of a name; called when needed.
 
     Raises:
         IndexMissingError: There is no such file.
@@ -53,6 +54,7 @@ class LocalIndex:
         vectors: Callable[[], WordVectors] | None = None,
         models: Callable[[str], CitationVectors] | None = None,
         encoders: Callable[[EncoderSettings], SentenceEncoder] | None = None,
+        rankers: Callable[[str], Path] | None = None,
     ) -> None:
         self._saved = SavedIndex(path)
         self._array = self._saved.load
@@ -62,6 +64,7 @@ class LocalIndex:
         self._elsewhere = vectors
         self._models = models
         self._encoders = encoders
+        self._rankers = rankers
         self._vectors = VectorSearcher(self._array)
         self._ngrams = NgramSearcher(self._array, self.settings.k1, self.settings.b)
 
@@ -119,6 +122,12 @@ class LocalIndex:
         if self.settings.encoder is None:
             raise self._saved.file.damaged("it has encoder vectors of no encoder")
         return self._encoders(self.settings.encoder)
+
+    @property
+    def ranker(self) -> Path | None:
+        """The file of the ranker that was learned for it, as in `CandidateIndex`."""
+        name = self.settings.ranker
+        return self._rankers(name) if name and self._rankers else None
 
     def encoder_cosines(self, vector: Singles, ids: Sequence[str]) -> Floats:
         """Cosines with the passages' encoder vectors, as in `CandidateIndex`."""
@@ -237,6 +246,8 @@ class LocalIndex:
             return self._expansion.scores(request.words)
         if request.kind == "named":
             return self._named(request.words)
+        if request.kind == "stems":
+            return self._words.of_stems(request.words)
         return self._words.scores(request)
 
     def _named(self, given: Mapping[str, float]) -> NDArray[np.float32]:
@@ -323,7 +334,9 @@ class LocalIndex:
 
     @cached_property
     def _words(self) -> WordSearcher:
-        return WordSearcher(self._array, self._numbers, self.settings.k1, self.settings.b)
+        return WordSearcher(
+            self._array, self.words, self._numbers, self.settings.k1, self.settings.b
+        )
 
     @property
     def words(self) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError, UsageError
@@ -43,6 +44,10 @@ _VERSES = 35_809
 """Verses of the Vulgate, for the progress bar; another number would only make it wrong."""
 
 
+_LOOKED_AT = 100
+"""Passages at the beginning that tell whether a collection is the Bible."""
+
+
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """Options of a new index: how passages are analysed and weighed.
@@ -53,8 +58,8 @@ class BuildOptions:
         vectors: Give words and passages their vectors.
         k1: BM25's term-frequency saturation, above 0.
         b: BM25's length normalisation, from 0 to 1.
-        learned_links: Give passages citation vectors; by default where those that come with the
-            program fit the analysis.
+        learned_links: Give passages citation vectors; by default where the collection is the Bible
+            and those that come with the program fit the analysis.
         encoder: A sentence encoder that gives passages vectors, or None.
     """
 
@@ -118,10 +123,14 @@ class Library:
         if name == VULGATE_NAME and not path.exists():
             self.build(name, self.vulgate())
         try:
-            return LocalIndex(path, self.vectors, self.citations, self.encoder)
+            return self._opened(path)
         except IndexMissingError as error:
             there = ", ".join(self.names()) or "none yet"
             raise IndexMissingError(f"{error}; there are: {there}") from error
+
+    def _opened(self, path: Path) -> LocalIndex:
+        models = self._models
+        return LocalIndex(path, self.vectors, self.citations, self.encoder, models.ranker)
 
     def build(
         self, name: str, passages: Iterable[Passage], options: BuildOptions = BuildOptions()
@@ -186,7 +195,7 @@ class Library:
             IndexMissingError: There is none.
             IndexDamagedError: It is damaged or of another format.
         """
-        return LocalIndex(self._kept_path(key), self.vectors, self.citations, self.encoder)
+        return self._opened(self._kept_path(key))
 
     def forget(self, key: str) -> None:
         """Delete the index that is kept under a key, if there is one; open ones go on."""
@@ -195,10 +204,15 @@ class Library:
     def _kept_path(self, key: str) -> Path:
         return self.folder / _KEPT / f"{check_name(key)}{_SUFFIX}"
 
-    def give_citations(self, name: str, citations: CitationVectors | None) -> None:
-        """Build the index of that name again, with other citation vectors or none.
+    def give_learned(self, name: str, citations: CitationVectors | None, ranker: str = "") -> None:
+        """Build the index of that name again, with other citation vectors and another ranker.
 
         Its words are those that it has. It stays in use until the new one is complete.
+
+        Args:
+            name: Its name.
+            citations: The new citation vectors, or None for an index without.
+            ranker: Name of a learned ranker, or "" for one that comes along.
 
         Raises:
             IndexMissingError: There is none of that name.
@@ -208,7 +222,8 @@ class Library:
         index = self.open(name)
         if citations is not None:
             citations.check(index.settings.analysis)
-        settings = replace(index.settings, citations=citations.name if citations else "")
+        named = citations.name if citations else ""
+        settings = replace(index.settings, citations=named, ranker=ranker)
         build_local(
             self.path(name),
             reread(index),
@@ -240,10 +255,15 @@ class Library:
             )
         if not 0 <= options.b <= 1:
             raise UsageError(f"must be from 0 to 1, not {options.b}", argument="b")
+        texts = iter(passages)
+        first = list(islice(texts, _LOOKED_AT))
+        learned = options.learned_links
+        if learned is None and 2 * sum(bool(each.book) for each in first) < len(first):
+            learned = False  # what comes along was learned from citations of the Bible
         analyser = Analyser(options.lemmatiser, options.stop_words)
         vectors = self.vectors() if options.vectors else None
         name = vectors.name if vectors else ""
-        citations = self._models.fitting(analyser.settings, options.learned_links)
+        citations = self._models.fitting(analyser.settings, learned)
         encoded = None
         if options.encoder is not None:
             encoded = EncodedPassages(choose_encoder(options.encoder, self.folder), self.folder)
@@ -255,7 +275,8 @@ class Library:
             citations.name if citations else "",
             encoded.settings if encoded else None,
         )
-        return Unanalysed(passages, analyser.settings), settings, vectors, citations, encoded
+        unanalysed = Unanalysed(chain(first, texts), analyser.settings)
+        return unanalysed, settings, vectors, citations, encoded
 
     def vulgate(self) -> Iterator[Passage]:
         """The verses of the Vulgate, fetched first where they are missing."""

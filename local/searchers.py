@@ -4,6 +4,8 @@ Each is given `load`, which gives an array of the index by its name; arrays are 
 first needs them. Scores are those of Elasticsearch, in its precision (`retrieval.weighting`).
 """
 
+import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -19,7 +21,7 @@ from allusion_es.local.format import ENCODER_VECTORS
 from allusion_es.retrieval.byte_vectors import ByteVectors
 from allusion_es.retrieval.encoder_vectors import HalfVectors, compared
 from allusion_es.retrieval.expansion import bit_weights
-from allusion_es.retrieval.types import Field, SearchRequest, TermStatistics
+from allusion_es.retrieval.types import STEM, Field, SearchRequest, TermStatistics
 from allusion_es.retrieval.weighting import (
     bm25,
     bm25_saturation,
@@ -37,6 +39,9 @@ Load = Callable[[str], Array]
 Scored = tuple[NDArray[np.float32], NDArray[np.int64]]
 """A cosine for each passage, and the places of those that have one."""
 
+_LAST = chr(sys.maxunicode)
+"""The last of all characters, which no word has."""
+
 BY_VECTOR = ("knn", "citations", "dense")
 """Kinds of search that compare vectors."""
 
@@ -52,13 +57,17 @@ class WordSearcher:
 
     Args:
         load: Gives an array of the index.
+        words: All words of the index, sorted.
         numbers: The place of each word among all words of the index.
         k1: BM25's term-frequency saturation.
         b: BM25's length normalisation.
     """
 
-    def __init__(self, load: Load, numbers: WordNumbers, k1: float, b: float) -> None:
+    def __init__(
+        self, load: Load, words: Sequence[str], numbers: WordNumbers, k1: float, b: float
+    ) -> None:
         self._load = load
+        self._all = words
         self._numbers = numbers
         self._k1 = k1
         self._b = b
@@ -79,6 +88,19 @@ class WordSearcher:
         cf[known] = self._load(f"{field}.cf")[codes[known]]
         passages, mean_length = self._extent
         return TermStatistics(df, cf, passages, mean_length)
+
+    def of_stems(self, stems: Mapping[str, float]) -> NDArray[np.float32]:
+        """The sum of what each beginning adds to passages with such a lemma, shape (passages,)."""
+        offsets, passages = (self._load(f"lemma.posting_{x}") for x in ("offsets", "passages"))
+        sums = np.zeros(self._size)
+        for stem, weight in stems.items():
+            first = bisect_left(self._all, stem)
+            # Words that begin alike stand together.
+            beyond = stem + (_LAST if len(stem) >= STEM else "\0")
+            last = bisect_left(self._all, beyond, lo=first)
+            found = np.unique(passages[int(offsets[first]) : int(offsets[last])])
+            sums[found] += np.float32(weight)
+        return sums.astype(np.float32)
 
     def _bm25(self, request: SearchRequest) -> NDArray[np.float32]:
         passages, _ = self._extent

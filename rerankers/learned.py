@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import writing
 from allusion_es.rerankers._shared.features import (
+    GROUP,
     CandidateFeatures,
     FeatureMaker,
     compared_words,
@@ -27,7 +27,10 @@ from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import AnalysedQuery
 
 _SHIPPED = "patristic.ranker"
-"""The ranker that comes with the program, made by `allusion-es learned-files`."""
+"""The ranker for the Bible that comes with the program, made by `allusion-es learned-files`."""
+
+_OTHER = "epic.ranker"
+"""The one for other collections, whose citations are not known; made by `allusion-es learn`."""
 
 LINEAR = "linear"
 """The name by which the linear part of the ranker that comes along is used without its trees."""
@@ -54,15 +57,17 @@ class Learned:
     as (`‹trees›`, `‹trees›`).
 
     Args:
-        model: "" for the ranker that comes with the program, `linear` for its linear part alone,
-            or the path of a ranker that `allusion-es learned-files` made.
+        model: "" for the ranker that `allusion-es learn` gave the index, or else that which comes
+            with the program, one for the Bible and one for other collections; `linear` for its
+            linear part alone; or the path of a ranker.
 
     Example:
-        >>> from allusion_es.rerankers.trial import trial
-        >>> texts = ["et lux in tenebris lucet", "fiat lux", "in domo", "uir"]
-        >>> scores = trial(Learned(), "lux in tenebris", texts)
-        >>> scores[0] == max(scores)
-        True
+        >>> from allusion_es.local.memory import index_texts
+        >>> from allusion_es.retrieval.pipeline import QueryOptions, Retriever
+        >>> index = index_texts({"1": "et lux in tenebris lucet", "2": "fiat lux", "3": "in domo"})
+        >>> options = QueryOptions.chosen(rerank="learned")
+        >>> Retriever(index, options).answer("lux in tenebris").hits[0].id
+        '1'
     """
 
     name = "learned"
@@ -70,43 +75,67 @@ class Learned:
 
     def __init__(self, model: str = "") -> None:
         self._path = model
+        self._rankers: dict[tuple[str, str], _Ranker] = {}
 
-    @cached_property
-    def _model(self) -> "LearnedModel":
-        if self._path not in ("", LINEAR):
-            return read_model(Path(self._path))
-        with as_file(files("allusion_es.rerankers") / _SHIPPED) as path:
-            model = read_model(path)
-        return model.without_trees() if self._path == LINEAR else model
+    def _ranker(self, collection: Collection) -> "_Ranker":
+        """The ranker that fits a collection: its own, that of the Bible, or that of others."""
+        place, kind = self._path, _kind(collection)
+        if place in ("", LINEAR):
+            if collection.ranker is not None:
+                place = str(collection.ranker)
+            else:
+                biblical = kind == "citations" or collection.is_bible
+                place = _SHIPPED if biblical else _OTHER
+        ranker = self._rankers.get((place, kind))
+        if ranker is None:
+            ranker = self._rankers[place, kind] = self._read(place, kind)
+        return ranker
 
-    @cached_property
-    def _maker(self) -> FeatureMaker:
-        names = {name for one in self._model.sets.values() for name in one.features}
-        return FeatureMaker(map(feature_part, names))
+    def _read(self, place: str, kind: str) -> "_Ranker":
+        if place in (_SHIPPED, _OTHER):
+            with as_file(files("allusion_es.rerankers") / place) as path:
+                model = read_model(path)
+        else:
+            model = read_model(Path(place))
+        if self._path == LINEAR:
+            model = model.without_trees()
+        names = {name for one in model.sets.values() for name in one.features}
+        groups = sorted(name.removeprefix(GROUP) for name in names if name.startswith(GROUP))
+        return _Ranker(model, kind, FeatureMaker(map(feature_part, names), groups))
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""
         pool, numbers = candidates.pool
-        features = self._maker.features(query, pool, collection)
-        weights = self._weights(collection, features)
-        linear, trees = features.values @ weights, self._trees(collection, features)
-        return np.asarray(blended(linear, trees)[numbers])
+        ranker = self._ranker(collection)
+        features = ranker.maker.features(query, pool, collection)
+        return np.asarray(ranker.scores(features)[numbers])
+
+    def weigh(self, features: CandidateFeatures, collection: Collection) -> Floats:
+        """The score of each candidate by features that were computed before, shape (n,).
+
+        Features that the ranker does not know are left out.
+        """
+        ranker = self._ranker(collection)
+        known = [n for n, name in enumerate(features.names) if name in ranker.features]
+        names = tuple(features.names[n] for n in known)
+        return ranker.scores(CandidateFeatures(names, features.values[:, known]))
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
         """For each candidate, its score divided as the class docstring says."""
         pool, numbers = candidates.pool
-        features = self._maker.features(query, pool, collection)
-        added = features.values * self._weights(collection, features)
-        trees = self._trees(collection, features)
+        ranker = self._ranker(collection)
+        features = ranker.maker.features(query, pool, collection)
+        added = features.values * ranker.weights(features)
+        trees = ranker.trees(features)
         linear = added.sum(axis=1)
         if trees is not None:
             added = added / _spread(linear)
         groups: dict[str, list[int]] = {}
         for column, name in enumerate(features.names):
-            groups.setdefault(self._group(name), []).append(column)
-        divide = _Reasons(query, candidates, collection, self._maker)
+            groups.setdefault(_group(name, ranker.maker), []).append(column)
+        divide = _Reasons(query, candidates, collection, ranker.maker)
         totals: list[Parts] = [{} for _ in range(len(candidates))]
         for group, columns in groups.items():
             values = added[numbers][:, columns].sum(axis=1)
@@ -121,32 +150,52 @@ class Learned:
     def notes(self, collection: Collection) -> Sequence[str]:
         """A note on the links behind the weights, and that scores are relative."""
         kind = "with" if collection.citations is not None else "without"
-        about = self._model.about.get("text", "unknown links")
+        about = self._ranker(collection).model.about.get("text", "unknown links")
         return (
             f"learned: weights from {about}, {kind} citation vectors; scores compare the "
             "candidates of one query",
         )
 
-    def _weights(self, collection: Collection, features: CandidateFeatures) -> Floats:
-        """The weight of each feature, shape (features,)."""
-        return self._model.weights(_kind(collection), features.names)
 
-    def _trees(self, collection: Collection, features: CandidateFeatures) -> Floats | None:
+@dataclass(frozen=True, slots=True)
+class _Ranker:
+    """A learned ranker for one kind of collection, and what makes its features."""
+
+    model: "LearnedModel"
+    kind: str
+    maker: FeatureMaker
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Names of the features that it knows."""
+        found = self.model.sets.get(self.kind)
+        return frozenset(found.features if found else ())
+
+    def weights(self, features: CandidateFeatures) -> Floats:
+        """The weight of each feature, shape (features,)."""
+        return self.model.weights(self.kind, features.names)
+
+    def scores(self, features: CandidateFeatures) -> Floats:
+        """The score of each candidate, shape (n,)."""
+        return blended(features.values @ self.weights(features), self.trees(features))
+
+    def trees(self, features: CandidateFeatures) -> Floats | None:
         """The sum of the trees for each candidate, shape (n,); None where there are none."""
-        trees = self._model.trees(_kind(collection), features.names)
+        trees = self.model.trees(self.kind, features.names)
         return trees.sums(features.values) if trees is not None else None
 
-    def _group(self, name: str) -> str:
-        """What explains a feature: a scorer's name, or one of `_Reasons`' groups."""
-        part = feature_part(name)
-        if name.endswith("/neighbour") or part in ("chapter", "book"):
-            return "verses around"
-        if part in self._maker.scorers:
-            return part
-        for beginnings, group in _GROUPS:
-            if part.startswith(beginnings):
-                return group
-        return "shared words and lengths"
+
+def _group(name: str, maker: FeatureMaker) -> str:
+    """What explains a feature: a scorer's name, or one of `_Reasons`' groups."""
+    part = feature_part(name)
+    if name.endswith("/neighbour") or part in ("chapter", "book"):
+        return "verses around"
+    if part in maker.scorers:
+        return part
+    for beginnings, group in _GROUPS:
+        if part.startswith(beginnings):
+            return group
+    return "shared words and lengths"
 
 
 _BY_CITATION, _CITING = "words by citation", "citing texts"
@@ -155,6 +204,7 @@ _GROUPS = (
     (("citations", "maxsim", "aligned", "alike", "largest", "both"), _BY_CITATION),
     (("citing",), _CITING),
     (("first-stage", "stage"), "first stage"),
+    ((GROUP,), "its work"),
 )
 """The beginnings of the names of features, and the group by which they are explained."""
 

@@ -38,6 +38,16 @@ class TrialCollection(Collection):
         return None
 
     @property
+    def ranker(self) -> None:
+        """None: no ranker was learned for words on trial."""
+        return None
+
+    @property
+    def is_bible(self) -> bool:
+        """False: the weights for collections of which nothing is known are on trial."""
+        return False
+
+    @property
     def encoder(self) -> None:
         """None: words on trial have no encoder vectors."""
         return None

@@ -1,4 +1,4 @@
-"""The citation vectors of this machine: shipped with the program, or learned here."""
+"""What was learned of citations: vectors that come along or were learned here, and rankers."""
 
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -12,6 +12,9 @@ SUFFIX = ".citations"
 
 TRANSLATIONS = ".translations"
 """The end of the names of files with translations; they lie beside the vectors of that name."""
+
+RANKER = ".ranker"
+"""The end of the names of files with rankers."""
 
 _SHIPPED = "patristic.citations"
 
@@ -46,6 +49,20 @@ class CitationModels:
     def translations(self, name: str) -> Path:
         """The file of the translations that were learned with the vectors of that name."""
         return self.path(name).with_suffix(TRANSLATIONS)
+
+    def ranker(self, name: str) -> Path:
+        """The file of the ranker of that name, which was learned here.
+
+        Raises:
+            InputError: It is not here.
+        """
+        path = self.folder / f"{name}{RANKER}"
+        if not is_name(name) or not path.exists():
+            raise InputError(
+                f"the index was given ranker {name[:64]!r}, which is not in {self.folder}; copy it "
+                "there from where it was learned, or build the index again"
+            )
+        return path
 
     def open(self, name: str) -> CitationVectors:
         """The vectors of that name.

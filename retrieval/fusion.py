@@ -14,10 +14,11 @@ from allusion_es.retrieval.generators import (
     ExpansionSearch,
     NgramSearch,
     SearchGenerator,
+    StemSearch,
     WindowSearch,
     words_around,
 )
-from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.index import CandidateIndex, is_bible
 from allusion_es.retrieval.types import (
     FIELDS,
     AnalysedQuery,
@@ -70,9 +71,16 @@ def reciprocal_rank_fusion(
 FUSION_K = 10
 """The constant in `fused`, chosen on development links: high ranks count for more than usual."""
 
-_WEIGHTS = {"citations": 2.0, "expansion": 1.0, "named": 0.5, "window": 0.3, "dense": 1.0}
-"""How much what was learned counts beside the words' ranking, which counts 1; chosen on development
-links, but for encoder vectors, which are the user's."""
+_WEIGHTS = {
+    "citations": 2.0,
+    "expansion": 1.0,
+    "named": 0.5,
+    "window": 0.3,
+    "stems": 0.5,
+    "dense": 1.0,
+}
+"""How much each list counts beside that of the words, which counts 1; chosen on development links,
+but for encoder vectors, which are the user's."""
 
 
 class FusedSearch(SearchGenerator):
@@ -80,9 +88,10 @@ class FusedSearch(SearchGenerator):
 
     First BM25 of tokens, of lemmas and of n-grams are fused; then that list with what was learned
     from citations: the vectors of the query (which count twice), expansion, the texts that are
-    known to cite a passage (a half), the vector of the words around the query (0.3); and with
-    encoder vectors. What the index does not have is left out. Words around the query count a fifth,
-    those of the query once. Where no word is known, nothing is found.
+    known to cite a passage (a half), the vector of the words around the query (0.3); in a
+    collection that is not the Bible, and of which no citations are known, with lemmas that begin
+    alike (a half); and with encoder vectors. What the index does not have is left out. Words around
+    the query count a fifth, those of the query once. Where no word is known, nothing is found.
     """
 
     one_field = True
@@ -110,6 +119,8 @@ class FusedSearch(SearchGenerator):
                 generators.append(CitingTextSearch())
         if "expansion" in index.capabilities:
             generators.append(ExpansionSearch())
+        elif not is_bible(index):
+            generators.append(StemSearch())
         if "dense" in index.capabilities:
             generators.append(self._dense)
         return [
@@ -124,7 +135,7 @@ class FusedSearch(SearchGenerator):
 
         Its `parts` are the scores of its passages here (`fused`) and in the rankings that it is
         made of: `bm25-token`, `bm25-lemma`, `ngrams`, `words` (these three fused), `citations`,
-        `window`, `named` and `expansion`.
+        `window`, `named`, `expansion`, `stems` and `dense`.
         """
         lists = _fused_lists(requests, rankings, size)
         ids = lists["fused"].ids[:size]
@@ -179,7 +190,7 @@ def _fused_lists(
     """The rankings by name, with that of `words` and, of any length, the `fused` one."""
     lists = dict(zip(_names(requests), rankings, strict=True))
     # Vectors and n-grams are like those of some passage whatever was typed.
-    if not any(len(lists.get(name, ())) for name in (*_OF_BM25, "expansion")):
+    if not any(len(lists.get(name, ())) for name in (*_OF_BM25, "expansion", "stems")):
         return {"fused": Ranking.empty()}
     of_words = [lists[name] for name in (*_OF_BM25, "ngrams") if name in lists]
     lists["words"] = reciprocal_rank_fusion(of_words, size, FUSION_K)

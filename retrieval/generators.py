@@ -15,7 +15,15 @@ from allusion_es.language.encoders.sentences import SentenceEncoder, cut_warning
 from allusion_es.language.vectors.types import mean_vectors
 from allusion_es.retrieval.citing_evidence import citing_evidence
 from allusion_es.retrieval.index import CandidateIndex, require_capability
-from allusion_es.retrieval.types import AnalysedQuery, Field, Ranking, SearchFilter, SearchRequest
+from allusion_es.retrieval.types import (
+    STEM,
+    AnalysedQuery,
+    Field,
+    Ranking,
+    SearchFilter,
+    SearchRequest,
+)
+from allusion_es.retrieval.weighting import lucene_idf
 
 GROUP = "allusion_es.generators"
 """The entry-point group that candidate generators register in."""
@@ -25,6 +33,9 @@ ALL = "all"
 
 MAX_WORDS = 1024
 """Distinct words of a query that are searched for; a server's default is to refuse more."""
+
+MAX_STEMS = 64
+"""Beginnings of a query's lemmas that are searched for."""
 
 AROUND = 0.2
 """How much a word around the query counts beside one of its own, chosen on development links."""
@@ -301,6 +312,30 @@ class CitingTextSearch(SearchGenerator):
                 "without --no-learned-links or choose another --first-stage"
             )
         return [SearchRequest("named", "lemma", words=evidence.named(query, NAMED))]
+
+
+class StemSearch(SearchGenerator):
+    """Sum of the weights of the query's lemmas over passages with a lemma that begins alike.
+
+    Lemmas begin alike that have the first four letters in common (`STEM`), as words of one family
+    do: bellum, bellicus, bello. A shorter lemma is like itself alone. Each adds its idf, once.
+    """
+
+    one_field = True
+
+    def requests(
+        self, query: AnalysedQuery, index: CandidateIndex, field: Field
+    ) -> list[SearchRequest]:
+        """One search for the beginnings of the query's lemmas; the field makes no difference."""
+        words = list(searched_words(query.words("lemma"), index, "lemma"))
+        known = index.statistics("lemma", words)
+        weights = lucene_idf(known.df, known.passages).tolist()
+        stems: dict[str, float] = {}
+        for word, weight in zip(words, weights, strict=True):
+            stems[word[:STEM]] = max(weight, stems.get(word[:STEM], 0.0))
+        # The weightiest: a server looks up each beginning in its list of words.
+        best = sorted(stems.items(), key=lambda item: (-item[1], item[0]))[:MAX_STEMS]
+        return [SearchRequest("stems", "lemma", words=dict(best))]
 
 
 class AllPassages:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from allusion_es.core.arrays import Floats, Singles
@@ -52,6 +53,11 @@ _MISSING = {
 }
 
 
+def is_bible(index: "CandidateIndex") -> bool:
+    """Whether passages of an index are verses of the Bible: what is known of its citations fits."""
+    return bool(index.books())
+
+
 def require_capability(kind: str, capabilities: Collection[Capability], name: str) -> None:
     """Refuse a kind of search that an index was built without.
 
@@ -90,6 +96,7 @@ class IndexSettings:
         k1: BM25's term-frequency saturation.
         b: BM25's length normalisation, from 0 to 1.
         encoder: The sentence encoder behind the passages' vectors, or None.
+        ranker: Name of the ranker that was learned for it, or "" for one that comes along.
     """
 
     analysis: AnalysisSettings
@@ -98,6 +105,7 @@ class IndexSettings:
     b: float = 0.75
     citations: str = ""
     encoder: EncoderSettings | None = None
+    ranker: str = ""
 
     def to_json(self) -> dict[str, object]:
         """As plain values, for `from_json`."""
@@ -118,7 +126,8 @@ class IndexSettings:
         if rest.get("encoder") is not None:
             rest["encoder"] = EncoderSettings.from_json(rest["encoder"])
         settings = IndexSettings(analysis, **rest)
-        if not isinstance(settings.vectors, str) or not isinstance(settings.citations, str):
+        names = (settings.vectors, settings.citations, settings.ranker)
+        if not all(isinstance(name, str) for name in names):
             raise TypeError("names must be text")
         if not (0 < settings.k1 <= MAX_K1 and 0 <= settings.b <= 1):
             raise ValueError("k1 or b")
@@ -173,6 +182,15 @@ class CandidateIndex(Protocol):
             UsageError: A package that it needs is not installed.
             InputError: It is not on this machine, or a file of it is broken.
             SettingsMismatchError: It has changed since the index was built.
+        """
+        ...
+
+    @property
+    def ranker(self) -> Path | None:
+        """The file of the ranker that was learned for it, if any.
+
+        Raises:
+            InputError: It is not on this machine.
         """
         ...
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -17,7 +18,7 @@ from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.coded_texts import CodedTexts
-from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.retrieval.index import CandidateIndex, is_bible
 from allusion_es.retrieval.types import (
     FIELDS,
     AnalysedQuery,
@@ -102,6 +103,16 @@ class Collection:
     def encoder(self) -> SentenceEncoder | None:
         """The sentence encoder that the passages were encoded with, as `CandidateIndex.encoder`."""
         return self._index.encoder
+
+    @property
+    def ranker(self) -> Path | None:
+        """The file of the ranker that was learned for the collection, if any."""
+        return self._index.ranker
+
+    @property
+    def is_bible(self) -> bool:
+        """Whether passages are verses of the Bible."""
+        return is_bible(self._index)
 
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
         """The words of candidates in the field that `Candidates.texts` does not show."""

@@ -97,14 +97,19 @@ class SearchFilter:
         return [sorted(each) if isinstance(each, frozenset) else each for each in values]
 
 
+STEM = 4
+"""Letters by which two lemmas begin alike if they may be of one family: `bellum`, `bellicus`."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     """One search of one field.
 
     Attributes:
-        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`, and so does `named`, whose
-            words are ids of passages that are known already, each with its score; `knn`,
-            `citations` and `dense` use `vector`.
+        kind: `bm25`, `tfidf`, `ngrams` and `expansion` use `words`, and so do `stems`, whose words
+            are beginnings of lemmas, `STEM` letters long, or shorter lemmas, each with what it adds
+            to a passage that has such a lemma; and `named`, whose words are ids of passages that
+            are known already, each with its score; `knn`, `citations` and `dense` use `vector`.
         field: The field that is searched; only `bm25`, `tfidf` and `knn` know more than one.
         words: How much each word counts, above 0, such as how often it occurs in the query; for
             `ngrams` each gram, for `expansion` each lemma.
@@ -113,7 +118,9 @@ class SearchRequest:
         search_filter: Which passages may be returned.
     """
 
-    kind: Literal["bm25", "tfidf", "knn", "citations", "ngrams", "expansion", "dense", "named"]
+    kind: Literal[
+        "bm25", "tfidf", "knn", "citations", "ngrams", "expansion", "dense", "named", "stems"
+    ]
     field: Field
     size: int = 0
     words: Mapping[str, float] = dataclasses.field(default_factory=dict)

@@ -296,7 +296,7 @@ def test_other_citations_leave_the_encoder_as_it_is(folder: Path, tmp_path: Path
     rows = before.encoder_rows(list(TEXTS)).tolist()
     # Not even the model is needed.
     folder.rename(tmp_path / "away")
-    library.give_citations("little", None)
+    library.give_learned("little", None)
     after = library.open("little")
     assert after.citations is None
     assert after.settings.encoder == before.settings.encoder

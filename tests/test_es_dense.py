@@ -12,7 +12,7 @@ import pytest
 
 from allusion_es.core.errors import UsageError, VerseError
 from allusion_es.corpora.passage import Passage
-from allusion_es.es.build import build_es_index, give_citations
+from allusion_es.es.build import build_es_index, give_learned
 from allusion_es.es.catalogue import list_indexes
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
@@ -153,7 +153,7 @@ def test_other_citations_leave_the_encoder_as_it_is(
     here: LocalIndex, there: ElasticsearchIndex, verses: Sequence[Passage], server: Server,
     library: Library,
 ) -> None:  # fmt: skip
-    give_citations(server, there, None, folder=library.folder)
+    give_learned(server, there, None, folder=library.folder)
     after = open_index(server, "dense", models=library.citations, encoders=library.encoder)
     assert after.citations is None
     assert after.settings.encoder == here.settings.encoder

@@ -10,7 +10,7 @@ from learning_fixtures import NAMES, code_links, collection
 
 from allusion_es.core.errors import SettingsMismatchError, UsageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.es.build import build_es_index, give_citations
+from allusion_es.es.build import build_es_index, give_learned
 from allusion_es.es.catalogue import find_all, find_current
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
@@ -57,7 +57,7 @@ def test_given_found_and_taken_back(server: Server, model: CitationVectors) -> N
     with pytest.raises(UsageError, match="'little' has no citation vectors"):
         plain.search([request])
     words = plain.texts("lemma", list(TEXTS)).text(3)
-    give_citations(server, plain, model)
+    give_learned(server, plain, model)
     given = _open(server, model)
     assert given.settings == replace(plain.settings, citations=model.name)
     assert find_current(server, "little").setting("number_of_shards", 0) == 2
@@ -82,7 +82,7 @@ def test_given_found_and_taken_back(server: Server, model: CitationVectors) -> N
         for index in (given, here)
     )
     assert one == other
-    give_citations(server, given, None)
+    give_learned(server, given, None)
     assert _open(server, model).citations is None
 
 
@@ -95,7 +95,7 @@ def test_interrupted_it_changes_nothing(server: Server, model: CitationVectors) 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        give_citations(server, index, model, failing)
+        give_learned(server, index, model, progress=failing)
     assert _open(server, model).fingerprint == index.fingerprint
     assert len(find_all(server, "little")) == 2
 
@@ -105,7 +105,7 @@ def test_vectors_of_another_analysis_are_refused(server: Server, model: Citation
     passages = analyse_passages([Passage("X.1", "rex magnus")], stop)
     build_es_index(server, "little", passages, IndexSettings(stop.settings))
     with pytest.raises(SettingsMismatchError, match="were learned with stop_words False"):
-        give_citations(server, _open(server, model), model)
+        give_learned(server, _open(server, model), model)
 
 
 def test_a_model_in_a_file_is_what_the_index_names(model: CitationVectors, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from allusion_es.language.vectors.types import mean_vector
 from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.fusion import FusedSearch
-from allusion_es.retrieval.generators import searched_grams
+from allusion_es.retrieval.generators import StemSearch, searched_grams
 from allusion_es.retrieval.types import (
     FIELDS,
     AnalysedQuery,
@@ -97,6 +98,22 @@ def test_words(
         assert_same(there, here, relative=1e-5, tie=TIE)
         found += len(there)
     assert found > QUERIES * TOP * 0.9
+
+
+def test_beginnings_of_lemmas(
+    remote: ElasticsearchIndex, vulgate_index: LocalIndex, queries: list[Analysis]
+) -> None:
+    asked = [
+        request
+        for query in queries[:FEWER]
+        for request in StemSearch().requests(
+            AnalysedQuery(Query(""), query), vulgate_index, "lemma"
+        )
+    ]
+    requests = [replace(request, size=TOP) for request in asked]
+    for there, here in _both(remote, vulgate_index, requests):
+        assert_same(there, here, relative=1e-5, tie=TIE)
+        assert len(there) == TOP
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -61,6 +61,50 @@ def _hits(run: Run, folder: Path, *more: str) -> "list[dict[str, object]]":
     return hits
 
 
+def test_a_ranker_is_learned_installed_and_taken_back(run: Run, folder: Path) -> None:
+    def learn(*arguments: str) -> str:
+        done = run("learn", *arguments, "--name", "parva", ALLUSION_DATA_DIR=str(folder))
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    file = str(folder / "links.jsonl")
+    before = _hits(run, folder)
+    done = run(
+        *("learn", file, "--folds", "2", "--format", "json", "--name", "parva"),
+        ALLUSION_DATA_DIR=str(folder),
+    )
+    rows = json.loads(done.stdout)
+    assert "nothing was changed" in done.stderr
+    assert {(row["work"], row["ranker"]) for row in rows} >= {
+        ("all", "now"), ("all", "learned"), ("opus 0", "learned"),
+    }  # fmt: skip
+    figures = {row["ranker"]: row["mrr"] for row in rows if row["work"] == "all"}
+    assert figures["learned"] > figures["now"]
+    assert not list(folder.glob("models/*.ranker"))
+    told = learn(file, "--folds", "0", "--yes")
+    (ranker,) = folder.glob("models/*.ranker")
+    assert f"now has ranker {ranker.stem}, learned from 250 links" in told
+    after = _hits(run, folder)
+    assert [hit["score"] for hit in after] != [hit["score"] for hit in before]
+    assert "250 links to parva" in learn("--info")
+    content = ranker.read_bytes()
+    learn(file, "--folds", "0", "--yes")
+    assert [path.read_bytes() for path in folder.glob("models/*.ranker")] == [content]
+    ranker.rename(ranker.with_suffix(".away"))
+    done = run("query", "dominus", "--name", "parva", ALLUSION_DATA_DIR=str(folder))
+    assert done.returncode == 4
+    assert f"the index was given ranker {ranker.stem!r}, which is not in" in done.stderr
+    ranker.with_suffix(".away").rename(ranker)
+    learn("--undo")
+    assert _hits(run, folder) == before
+    ranker.unlink()
+    few = folder / "few.jsonl"
+    few.write_text("".join(Path(file).read_text().splitlines(keepends=True)[:20]))
+    done = run("learn", str(few), "--name", "parva", ALLUSION_DATA_DIR=str(folder))
+    assert done.returncode == 4
+    assert "20 different links are too few to learn from; give 50 or more" in done.stderr
+
+
 def test_learn_install_tell_and_take_back(run: Run, folder: Path) -> None:
     def learn(*arguments: str) -> str:
         done = run("learn", *arguments, "--name", "parva", ALLUSION_DATA_DIR=str(folder))
@@ -69,13 +113,13 @@ def test_learn_install_tell_and_take_back(run: Run, folder: Path) -> None:
 
     index, file = folder / "indexes" / "parva.idx", str(folder / "links.jsonl")
     before = index.read_bytes()
-    told = learn(file, "--folds", "2", "--anew")
+    told = learn(file, "--vectors", "--folds", "2", "--anew")
     assert "never cited" in told
     assert "both, fused" in told
     assert "nothing was changed" in told
     assert index.read_bytes() == before
     assert not list(folder.glob("models/*"))
-    told = learn(file, "--folds", "0", "--yes", "--epochs", "2")
+    told = learn(file, "--vectors", "--folds", "0", "--yes", "--epochs", "2")
     assert "now has citation vectors" in told
     (model,) = folder.glob("models/*.citations")
     assert model.stem in told
@@ -87,7 +131,7 @@ def test_learn_install_tell_and_take_back(run: Run, folder: Path) -> None:
     assert facts["sources"] == ["made up"]
     assert facts["index"] == "parva"
     after = index.read_bytes()
-    learn(file, "--folds", "0", "--yes", "--anew", "--epochs", "99")
+    learn(file, "--vectors", "--folds", "0", "--yes", "--anew", "--epochs", "99")
     assert index.read_bytes() != after
     learn("--undo")
     assert index.read_bytes() == after
@@ -126,7 +170,7 @@ def test_what_cannot_be_learned_is_one_line(
     _write(folder / "english.jsonl", links(300, "the king of kings", "X.0.0"))
     paths = [str(folder / part) if part.endswith(".jsonl") else part for part in arguments]
     before = (folder / "indexes" / "parva.idx").read_bytes()
-    done = run("learn", *paths, "--name", "parva", ALLUSION_DATA_DIR=str(folder))
+    done = run("learn", *paths, "--vectors", "--name", "parva", ALLUSION_DATA_DIR=str(folder))
     assert done.returncode == status, done.stderr
     assert message in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

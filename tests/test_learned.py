@@ -54,6 +54,12 @@ class Collection(TrialCollection):
         return code_texts([text.split() for text in TEXTS])
 
 
+class Biblical(Collection):
+    """The same as verses of the Bible."""
+
+    is_bible = True
+
+
 def test_shared_words_and_lengths_by_hand() -> None:
     found = features("z w x")
     z, w = IDF["z"], IDF["w"]
@@ -219,11 +225,22 @@ def test_some_of_the_candidates_score_as_among_all() -> None:
 def test_the_shipped_model_has_the_features_of_this_program() -> None:
     with as_file(files("allusion_es.rerankers") / "patristic.ranker") as path:
         model = read_model(path)
-    made = FeatureMaker().features(trial_query("x"), trial_candidates(TEXTS), Collection())
+    made = FeatureMaker().features(trial_query("x"), trial_candidates(TEXTS), Biblical())
     assert len(model.weights("words", made.names)) == len(made.names)
     assert set(made.names) < set(model.sets["citations"].features)
     assert len(model.sets["citations"].trees) == 300
     assert not model.sets["words"].trees
+
+
+def test_the_shipped_model_for_other_collections_has_the_features_of_this_program() -> None:
+    with as_file(files("allusion_es.rerankers") / "epic.ranker") as path:
+        model = read_model(path)
+    made = FeatureMaker().features(trial_query("x"), trial_candidates(TEXTS), Collection())
+    assert set(model.sets) == {"words"}
+    assert len(model.weights("words", made.names)) == len(made.names)
+    assert {"stage-stems", "rarest-pair"} < set(made.names)
+    (note,) = Learned().notes(Collection())
+    assert "weights from 620 parallels of Valerius Flaccus" in note
 
 
 def test_the_paper_s_example_is_found_and_explained(vulgate_index: LocalIndex) -> None:

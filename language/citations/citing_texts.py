@@ -398,6 +398,8 @@ class CitingTexts:
     def _by_cited(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Texts ordered by the passages they cite, and where those of each passage begin."""
         texts = np.repeat(np.arange(len(self)), np.diff(self._cited_offsets))
+        if len(np.unique(self._cited)) < len(self.ids):
+            raise self._file.file.damaged("it has passages that no text cites")
         order = np.argsort(self._cited, kind="stable")
         return texts[order], np.searchsorted(self._cited[order], np.arange(len(self.ids)))
 

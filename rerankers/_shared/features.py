@@ -1,5 +1,6 @@
 """Features of candidates for a learned ranker: scores, ranks, shared words, neighbours."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from allusion_es.language.latin.analysis import Analysis
 from allusion_es.rerankers._shared.citation_words import ComparedWords, compare_words
 from allusion_es.rerankers._shared.spelling import Spelling
 from allusion_es.rerankers.bm25 import Bm25
+from allusion_es.rerankers.encoder_cosine import EncoderCosine
 from allusion_es.rerankers.local_alignment import LocalAlignment
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.tesserae import Tesserae
@@ -50,6 +52,14 @@ _WITH_NEIGHBOURS = (
 
 _WITH_LENGTH = ("bm25-lemma", "soft-cosine", "citations-context")
 """Scores that are also weighed by the query's length: how far to trust them depends on it."""
+
+ENCODER = "encoder-cosine"
+"""The score of the index's sentence encoder, for rankers that were learned with it."""
+
+GROUP = "group:"
+"""Beginning of the names of features that say to which group, by `group_of`, a passage belongs."""
+
+_NUMBERS = re.compile(r"([\W_]*\d+)+$")
 
 _UNBROKEN = 100.0
 """A gap price above the weight of any word, which leaves only unbroken runs."""
@@ -94,12 +104,23 @@ class FeatureMaker:
     Args:
         parts: The scores to make features of, by the names that `feature_part` gives; None for
             all.
+        groups: Groups of passages, by `group_of`, that have a feature each: authors allude to some
+            works more than to others.
+        encoder: Whether the cosine of the index's encoder is a score, `encoder-cosine`; it is
+            where `parts` have it.
 
     Attributes:
         scorers: The rerankers that give scores, with the field whose words they compare.
     """
 
-    def __init__(self, parts: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        parts: Iterable[str] | None = None,
+        groups: Sequence[str] = (),
+        *,
+        encoder: bool = False,
+    ) -> None:
+        self._groups = groups
         scorers: dict[str, tuple[Field, Reranker]] = {
             "bm25-lemma": ("lemma", Bm25()),
             "bm25-token": ("token", Bm25()),
@@ -113,6 +134,9 @@ class FeatureMaker:
             "window": ("lemma", _WindowBm25()),
         }
         wanted = set(scorers if parts is None else parts)
+        if encoder or ENCODER in wanted:
+            scorers[ENCODER] = ("token", EncoderCosine())
+            wanted.add(ENCODER)
         self.scorers = {name: scorer for name, scorer in scorers.items() if name in wanted}
 
     def features(
@@ -121,12 +145,13 @@ class FeatureMaker:
         """The features of all candidates of a query; all, since their ranks are features too."""
         both = in_both_fields(candidates, collection)
         scores = self._of_words(query, both, collection)
-        scores |= _of_stages(candidates)
+        scores |= _of_stages(candidates, collection)
         compared = compared_words(query, both, collection)
         if compared is not None:
             scores |= _of_citations(query, compared, collection)
         scores |= _of_citing_texts(query, candidates, collection)
         named = _shared(query, both["lemma"], collection)
+        named |= _of_groups(self._groups, candidates.ranking.ids)
         for name, values in scores.items():
             named[name] = values
             if not name.startswith(_ALONE):
@@ -147,6 +172,9 @@ class FeatureMaker:
             name: scorer.score(query, both[field], collection)
             for name, (field, scorer) in self.scorers.items()
         }
+        if ENCODER in found:
+            values = found[ENCODER]
+            found[ENCODER] = np.where(values == UNDEFINED, 0.0, values)
         if "tesserae" in found:
             values = found["tesserae"]
             # Tesserae is a logarithm; its power is 0 where it is undefined, and bounded, so that
@@ -163,12 +191,36 @@ def compared_words(
     return compare_words(query, both["token"], both["lemma"], vectors) if vectors else None
 
 
-def _of_stages(candidates: Candidates) -> Named:
+def _of_stages(candidates: Candidates, collection: Collection) -> Named:
     """Scores of the first stage and of the rankings that it was fused from."""
     ranking = candidates.ranking
     nothing = np.zeros(len(ranking))
-    stages = {f"stage-{name}": ranking.parts.get(name, nothing) for name in STAGES}
+    names = (*STAGES, "stems") if _unknown(collection) else STAGES
+    stages = {f"stage-{name}": ranking.parts.get(name, nothing) for name in names}
     return {"first-stage": ranking.parts.get("fused", ranking.scores), **stages}
+
+
+def _unknown(collection: Collection) -> bool:
+    """Whether nothing is known of how the collection is cited, which is not the Bible then."""
+    return collection.citations is None and not collection.is_bible
+
+
+def _of_groups(groups: Sequence[str], ids: Sequence[str]) -> Named:
+    """For each group of passages, 1 for those of it, 0 for others."""
+    if not groups:
+        return {}
+    found = np.array([group_of(each) for each in ids], dtype=str)
+    return {f"{GROUP}{group}": (found == group).astype(np.float64) for group in groups}
+
+
+def group_of(identifier: str) -> str:
+    """The work or the book that a passage belongs to: its id without the numbers at its end.
+
+    Example:
+        >>> group_of("verg._aen._1.12"), group_of("Ps.33.9"), group_of("12")
+        ('verg._aen', 'Ps', '')
+    """
+    return _NUMBERS.sub("", identifier)
 
 
 def _of_citations(query: AnalysedQuery, compared: ComparedWords, collection: Collection) -> Named:
@@ -311,6 +363,9 @@ def _shared(
     shared, whole = counts.sums(each), counts.sums(weights[counts.codes])
     rarest = np.zeros(len(texts))
     np.maximum.at(rarest, counts.texts, each)
+    below = np.where(each < rarest[counts.texts], each, 0.0)
+    second = np.zeros(len(texts))
+    np.maximum.at(second, counts.texts, below)
     lengths = np.log1p(np.diff(texts.offsets).astype(np.float64))
     around = len(query.window.lemmas) if query.window is not None else 0
     return {
@@ -318,6 +373,7 @@ def _shared(
         "coverage-passage": np.divide(shared, whole, out=np.zeros(len(texts)), where=whole > 0),
         "shared-lemmas": counts.sums(is_asked[counts.codes]),
         "rarest-shared": rarest,
+        **({"rarest-pair": rarest * second} if _unknown(collection) else {}),
         "length": lengths,
         "length-difference": np.abs(lengths - np.log1p(len(query.words("lemma")))),
         # The same for all candidates: only trees can use them, to trust others more or less.

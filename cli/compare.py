@@ -147,7 +147,7 @@ def compare(
     for part, warned in parts:
         answers += part
         warnings.update(dict.fromkeys(warned))
-    pairs = best_pairs(answers, targets, retriever.analyser, top)
+    pairs = best_pairs(answers, targets, retriever, top)
     if html is not None:
         from allusion_es.cli.query import write_answers
 

@@ -410,6 +410,7 @@ class Retriever:
         options: How queries are answered.
 
     Attributes:
+        index: As given.
         options: As given.
         analyser: Analyses as the index was analysed.
         compared: The words that the pairs of a hit's contributions consist of: a reranker's
@@ -440,7 +441,7 @@ class Retriever:
     ) -> None:
         # Before they are multiplied: a message must have the number that was given.
         options.check(index)
-        self._index = index
+        self.index = index
         self.options = options
         depth = options.top * _GROUPING_DEPTH if options.grouped else options.top
         self._ranker = Ranker(index, replace(options, top=depth))
@@ -488,7 +489,7 @@ class Retriever:
             # Their frequencies are needed before the first of them is answered.
             analysed = list(analysed)
             frequencies = QueryFrequencies(answerable(analysed))
-        collection = Collection(self._index, frequencies, self._memories)
+        collection = Collection(self.index, frequencies, self._memories)
         self.notes = self._notes(collection)
         remaining = iter(analysed)
         while batch := list(islice(remaining, _BATCH)):
@@ -532,7 +533,7 @@ class Retriever:
         query = ranked.query
         others: Sequence[tuple[str, ...]] = [()] * len(ranked.places)
         if self.options.grouped:
-            ranked, others = group_parallels(ranked, self._index, self.options.top)
+            ranked, others = group_parallels(ranked, self.index, self.options.top)
         hits = self._hits(ranked, self._reasons(ranked, collection), others)
         distinct = max(len(set(query.words(field))) for field in self.options.fields)
         unknown, doubt = self._unknown(query)
@@ -554,18 +555,18 @@ class Retriever:
             self.options.fields,
             ranked.query,
             ranked.first.take(places),
-            self._index,
+            self.index,
         )
 
     def _hits(
         self, ranked: Ranked, reasons: Sequence[Explanation], others: Sequence[tuple[str, ...]]
     ) -> tuple[Hit, ...]:
         places = ranked.places.tolist()
-        passages = self._index.passages([ranked.first.ids[place] for place in places])
+        passages = self.index.passages([ranked.first.ids[place] for place in places])
         named = list(dict.fromkeys(name for group in others for name in group))
         known = {
             passage.id: Parallel(passage.id, passage.reference or passage.id)
-            for passage in (self._index.passages(named) if named else ())
+            for passage in (self.index.passages(named) if named else ())
         }
         return tuple(
             Hit(
@@ -590,12 +591,12 @@ class Retriever:
         known = np.zeros(len(tokens), dtype=bool)
         passages = 0
         for each in self.options.fields:
-            statistics = self._index.statistics(each, query.words(each))
+            statistics = self.index.statistics(each, query.words(each))
             known |= statistics.df > 0
             passages = statistics.passages
         is_known = known.tolist()
         found = (token for token, each in zip(tokens, is_known, strict=True) if not each)
-        doubt = language_doubt(tokens, is_known, self._index, passages, self.analyser)
+        doubt = language_doubt(tokens, is_known, self.index, passages, self.analyser)
         return tuple(dict.fromkeys(found)), doubt
 
 

@@ -107,8 +107,8 @@ def index(
         bool | None,
         typer.Option(
             "--learned-links/--no-learned-links",
-            help="Keep citation vectors, for 'citations' and 'citation-cosine'; by default where "
-            "those that come with the program fit the lemmatiser.",
+            help="Keep what was learned from citations of the Bible; by default where the "
+            "collection is the Bible and it fits the lemmatiser.",
             show_default=False,
         ),
     ] = None,

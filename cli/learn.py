@@ -198,6 +198,12 @@ def _learn_ranker(
             format,
             f"On {parts} not learned from (hundredths)",
         )
+        if known := learner.known(links):
+            print(
+                f"the present ranker was learned from {known} of the {len(links)} links or from "
+                "others of their source: its figures ('now') are too good",
+                file=sys.stderr,
+            )
     ranker = learner.learn(examples)
     if not yes:
         print(

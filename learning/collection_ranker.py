@@ -16,8 +16,8 @@ from allusion_es.learning.learn import sources
 from allusion_es.learning.links import KnownLink
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
 from allusion_es.learning.validation import Figures, folds_by_work
-from allusion_es.rerankers._shared.features import CandidateFeatures, group_of
-from allusion_es.rerankers.learned import Learned, RankerSet, write_model
+from allusion_es.rerankers._shared.features import ENCODER, GROUP, CandidateFeatures, group_of
+from allusion_es.rerankers.learned import Learned, RankerSet, weights_of_words, write_model
 from allusion_es.retrieval.citation_models import RANKER
 from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.index import CandidateIndex
@@ -60,10 +60,13 @@ class RankerFigures:
 class RankerLearner:
     """Learns how to rank the passages of an index, from links to it.
 
-    A linear ranker on the features of `rerankers.learned`; which group of passages a candidate
-    belongs to (`features.group_of`: a work, or a book of one) is a feature too, since authors
-    allude to some works more than to others, and so is the cosine of the index's encoder, if it
-    has one.
+    A linear ranker on the features of `rerankers.learned`. The links that people have are few, so
+    only few weights are learned: that of the score by the weights for a Bible without citation
+    vectors, and those of features which that does not have. These are the rank in the first stage,
+    lemmas that begin alike, the rarest two shared lemmas; the group of passages that a candidate
+    belongs to (`features.group_of`: a work, or a book of one), since authors allude to some works
+    more than to others; and the cosine of the index's encoder, if it has one. Weights of all
+    features, learned from the parallels of one poet, were worse than BM25 for another.
 
     Args:
         index: The index; it must have no citation vectors.
@@ -83,6 +86,11 @@ class RankerLearner:
         self._progress = progress
         self._now = Learned()
         self.groups = _groups(index.ids()) if groups else []
+
+    def known(self, links: Sequence[KnownLink]) -> int:
+        """How many of the links the present ranker may have been learned from, by their source."""
+        sources = self._now.about(Collection(self._index)).get("sources", "")
+        return sum(bool(link.link.source) and link.link.source in sources for link in links)
 
     def examples(self, links: Sequence[KnownLink]) -> list[LinkExample]:
         """Each link with its candidates and their features; one without candidates is left out."""
@@ -125,9 +133,23 @@ class RankerLearner:
         Raises:
             InputError: No relevant passage is among the candidates of its query.
         """
+        names = examples[0].names
+        before = weights_of_words(names)
+        chosen = [n for n, name in enumerate(names) if _is_learned(name)]
         short = [thinned(one, text, _FIRST, _SOME) for text, one in _by_query(examples)]
+        few = [
+            Example(
+                np.column_stack((one.values @ before.astype(np.float32), one.values[:, chosen])),
+                one.relevant,
+            )
+            for one in short
+        ]
+        scales = feature_scales(few)
+        found = learn_weights(few, scales, PENALTY) / scales
+        weights = found[0] * before
+        weights[chosen] += found[1:]
         scales = feature_scales(short)
-        return RankerSet(examples[0].names, scales, learn_weights(short, scales, PENALTY))
+        return RankerSet(names, scales, weights * scales)
 
     def save(self, folder: Path, links: Sequence[KnownLink], ranker: RankerSet) -> str:
         """Write a ranker into the folder of models; returns its name, a hash of its content.
@@ -200,6 +222,14 @@ def _groups(ids: Iterable[str]) -> list[str]:
         counts[group] = counts.get(group, 0) + 1
     found = sorted(group for group, count in counts.items() if group and count >= _LEAST_PASSAGES)
     return found if 1 < len(found) <= _MOST_GROUPS else []
+
+
+_LEARNED = ("first-stage/rank", "stage-stems/best", "rarest-pair", ENCODER)
+
+
+def _is_learned(name: str) -> bool:
+    """Whether a feature has a weight that is learned by itself."""
+    return name in _LEARNED or name.startswith(GROUP)
 
 
 def _by_query(examples: Sequence[LinkExample]) -> list[tuple[str, Example]]:

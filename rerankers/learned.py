@@ -92,11 +92,7 @@ class Learned:
         return ranker
 
     def _read(self, place: str, kind: str) -> "_Ranker":
-        if place in (_SHIPPED, _OTHER):
-            with as_file(files("allusion_es.rerankers") / place) as path:
-                model = read_model(path)
-        else:
-            model = read_model(Path(place))
+        model = _shipped(place) if place in (_SHIPPED, _OTHER) else read_model(Path(place))
         if self._path == LINEAR:
             model = model.without_trees()
         names = {name for one in model.sets.values() for name in one.features}
@@ -147,14 +143,34 @@ class Learned:
                 _add(total, {_alone("other candidates"): mean, _alone("trees"): value})
         return [as_contributions(total) for total in totals]
 
+    def about(self, collection: Collection) -> Mapping[str, str]:
+        """Facts about what the ranker that fits a collection was learned from, name to text."""
+        return self._ranker(collection).model.about
+
     def notes(self, collection: Collection) -> Sequence[str]:
         """A note on the links behind the weights, and that scores are relative."""
         kind = "with" if collection.citations is not None else "without"
-        about = self._ranker(collection).model.about.get("text", "unknown links")
+        about = self.about(collection).get("text", "unknown links")
         return (
             f"learned: weights from {about}, {kind} citation vectors; scores compare the "
             "candidates of one query",
         )
+
+
+def weights_of_words(names: Sequence[str]) -> Floats:
+    """The weights of the ranker for a Bible without citation vectors, shape (len(names),).
+
+    They are those of features as they are, and 0 for features that it does not know. Rankers of
+    other collections begin with them.
+    """
+    one = _shipped(_SHIPPED).sets["words"]
+    known = dict(zip(one.features, (one.linear / one.scales).tolist(), strict=True))
+    return np.array([known.get(name, 0.0) for name in names])
+
+
+def _shipped(name: str) -> "LearnedModel":
+    with as_file(files("allusion_es.rerankers") / name) as path:
+        return read_model(path)
 
 
 @dataclass(frozen=True, slots=True)

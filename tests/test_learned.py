@@ -240,7 +240,7 @@ def test_the_shipped_model_for_other_collections_has_the_features_of_this_progra
     assert len(model.weights("words", made.names)) == len(made.names)
     assert {"stage-stems", "rarest-pair"} < set(made.names)
     (note,) = Learned().notes(Collection())
-    assert "weights from 620 parallels of Valerius Flaccus" in note
+    assert "weights from 617 links to Latin epic, from Lucan" in note
 
 
 def test_the_paper_s_example_is_found_and_explained(vulgate_index: LocalIndex) -> None:

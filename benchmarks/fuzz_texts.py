@@ -80,6 +80,19 @@ _TEI_WORDS = tuple(
         b"|"
     )
 )
+_EDITION = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><encodingDesc><refsDecl>
+<cRefPattern matchPattern="(.+)" replacementPattern="#xpath(/tei:TEI//tei:l[@n='$1'])"/>
+<citeStructure match="//body/div" use="@n"><citeStructure match="p" use="position()" delim=":"/>
+</citeStructure></refsDecl></encodingDesc></teiHeader><text><body n="urn:cts:a:b.c"><div n="1"><lg
+n="2"><l n="1">Arma</l><l part="F">virum</l></lg><p>cano <seg n="3">Troiae</seg> qui</p></div>
+<p><milestone unit="section" n="4"/>primus</p></body></text></TEI>
+"""
+_CITED = (
+    *_TEI_WORDS,
+    b'<l n="1">', b"<l>", b"</l>", b'<div n="1">', b'<seg n="2">', b"</seg>", b'n=""', b'n=" "',
+    b'n="urn:cts:"', b'<milestone unit="section" n="1"/>', b'match="//*"', b'match=""', b'use="@n"',
+    b"#xpath(", b"[@n='$1']", b"$2", b'part="M"', b"<lg>", b"</lg>", b"<head>", b"</head>",
+)  # fmt: skip
 _HTML = """<!DOCTYPE html>
 <html lang="la"><head><meta charset="utf-8"><meta name="author" content="A"><title>Sermo</title>
 <style>p {}</style></head><body><nav>x</nav><h1>Caput I</h1><p>Gustate <b>et</b> videte<sup><a
@@ -230,9 +243,17 @@ READERS = (
             _files(("a.csv", _CSV)),
             _files(("a.txt", "Magnus es, Domine\n\net laudabilis valde\n")),
             _files(("verses.txt", "Ps 22,1\tDominus regit me\n# x\nPs 22,2\tin loco\n")),
+            _files(("luc.b.tess", "<luc. 1.1>\tBella per\n<luc. 1.2>\tIusque datum\n")),
+            _files(
+                (
+                    "a.jsonl",
+                    '{"id": "a", "text": "Bella per", "work": "x"}\n{"seg_id": 7, "text": "x"}\n',
+                )
+            ),
         ),
         _passages,
     ),
+    Reader("editions", (_files(("a.xml", _EDITION)), _files(("b.xml", _TEI))), _passages, _CITED),
     Reader(
         "source",
         (_files(("a.txt", "Gustate\net videte.\r\n\f[p. 3] Quoniam suavis est.")),),

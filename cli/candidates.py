@@ -10,8 +10,12 @@ import typer
 
 from allusion_es.cli.help import GroupedCommand
 from allusion_es.cli.options import (
+    Author,
+    ExcludeAuthor,
+    ExcludeWork,
     InputFormat,
     Name,
+    OwnWork,
     ServerOptions,
     TableFormat,
     open_candidate_index,
@@ -102,6 +106,10 @@ def push(
     work: Annotated[
         list[str] | None, typer.Option(help="Search only this work; may be repeated.")
     ] = None,
+    author: Author = None,
+    exclude_work: ExcludeWork = None,
+    exclude_author: ExcludeAuthor = None,
+    own_work: OwnWork = False,
     explain: Annotated[
         int,
         typer.Option(
@@ -157,16 +165,25 @@ def push(
         asked = len(queries)
         links = _gold_links(gold or _gold_in(from_query), topics, index, skip_unknown)
         generators = tuple(each for stage in first_stages for each in generators_of(stage))
-        filters = (tuple(book or ()), tuple(testament or ()), tuple(work or ()))
         tracer = Tracer(
             index,
             generators=generators,
             fields=[each for each in FIELDS if field.value in (each, "both")],
             candidates=candidates,
             rerankers=rerankers,
-            search_filter=search_filter_of(*filters),
+            search_filter=search_filter_of(
+                book,
+                testament,
+                work,
+                authors=author,
+                excluded_works=exclude_work,
+                excluded_authors=exclude_author,
+                own_work=own_work,
+            ),
             settings=settings,
         )
+        filters = [each or () for each in (book, testament, work, author)]
+        filters += [[f"-{name}" for name in each or ()] for each in (exclude_work, exclude_author)]
         relevant = {query_id: link.relevant for query_id, link in links.items()}
         traces = progress(tracer.traces(queries, explain, relevant), "Querying", asked)
         found = traced_candidates(_answered(traces, unanswered, asked), links, index)

@@ -20,7 +20,13 @@ _OTHERS = "Options"
 _ELASTICSEARCH = "Elasticsearch"
 
 _HEADINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("What to search", ("name", "book", "testament", "work")),
+    (
+        "What to search",
+        (
+            "name", "book", "testament", "work", "author", "exclude_work", "exclude_author",
+            "own_work",
+        ),
+    ),
     (
         "How to rank",
         (
@@ -57,7 +63,8 @@ _HEADINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
 _RARE = frozenset(
     {
         "ca_certs", "fingerprint", "api_key", "user", "password", "wait", "timeout",
-        "allow_partial", "data_dir", "text_column", "id_column", "relevant_column",
+        "allow_partial", "data_dir", "exclude_work", "exclude_author", "own_work", "text_column",
+        "id_column", "relevant_column",
     }
 )  # fmt: skip
 """Parameters that only `--help-all` shows; a configuration file may hold most of them."""
@@ -72,6 +79,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "scan": (
         "allusion-es scan sermo.xml",
         "allusion-es scan sermo.xml --format tei --out found",
+    ),
+    "compare": (
+        "allusion-es compare aeneis.xml pharsalia.xml",
+        "allusion-es compare vergil.aeneid.tess lucan.bellum_civile.tess --format csv",
     ),
     "read": ("allusion-es read sermo.xml",),
     "serve": ("allusion-es serve",),

@@ -2,13 +2,14 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from allusion_es.cli.bad_records import BadRecords
 from allusion_es.cli.options import (
     IdColumn,
     ServerOptions,
@@ -30,6 +31,9 @@ class PassageFormat(StrEnum):
     table = "table"
     lines = "lines"
     verses = "verses"
+    tei = "tei"
+    tess = "tess"
+    jsonl = "jsonl"
 
 
 class Neighbours(StrEnum):
@@ -42,11 +46,13 @@ class Neighbours(StrEnum):
 
 @takes_server
 def index(
-    path: Annotated[
-        Path | None,
+    paths: Annotated[
+        list[Path] | None,
         typer.Argument(
-            help="A TSV or CSV with columns id and text, or a text with one passage a line (HTML, "
-            "DOCX: a paragraph); the Vulgate by default.",
+            metavar="[FILE|FOLDER]…",
+            help="TEI editions, Tesserae's .tess, a TSV or CSV with columns id and text, JSON "
+            "lines with id and text, or texts with one passage a line (HTML, DOCX: a paragraph); "
+            "the Vulgate by default.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +61,7 @@ def index(
         typer.Option(
             "--name",
             "-n",
-            help="Name of the index; from the file's name by default.",
+            help="Name of the index; from the first file's name by default.",
             show_default=False,
         ),
     ] = None,
@@ -63,13 +69,20 @@ def index(
         PassageFormat | None,
         typer.Option(
             help="table (columns id, text, …), lines (one passage a line), verses (reference, "
-            "tab, text); by the file's name by default.",
+            "tab, text), tei, tess, or jsonl; by the file's name by default.",
             show_default=False,
         ),
     ] = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
-    work: Annotated[str | None, typer.Option(help="Title of the work.", show_default=False)] = None,
+    work: Annotated[
+        str | None,
+        typer.Option(help="Title of the work; from the file by default.", show_default=False),
+    ] = None,
+    author: Annotated[
+        str | None,
+        typer.Option(help="Author of the work; from the file by default.", show_default=False),
+    ] = None,
     window: Annotated[
         int | None,
         typer.Option(help="Index windows of this many passages.", show_default=False),
@@ -162,11 +175,13 @@ def index(
     from allusion_es.local.library import BuildOptions
     from allusion_es.retrieval.index import check_name
 
-    chosen = check_name(name or _name_of(path))
+    chosen = check_name(name or _name_of(paths[0] if paths else None))
+    bad = BadRecords()
     chosen_encoder = _encoder(encoder, pooling, query_prefix, passage_prefix, encoder_store)
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links, chosen_encoder)
     columns = column_names(text=text_column, id=id_column)
-    passages = windowed(_passages(path, kind, work, columns), window, window_words, step)
+    found = _passages(paths or (), kind, work, author, columns, bad)
+    passages = windowed(found, window, window_words, step)
     books = library(workers)
     if server.url is None:
         prepared = books.prepare(passages, options)
@@ -196,6 +211,7 @@ def index(
             f"{settings.name} reads, and were cut",
             file=sys.stderr,
         )
+    bad.check()
 
 
 def _encoder(
@@ -219,19 +235,33 @@ def _encoder(
 def _name_of(path: Path | None) -> str:
     if path is None:
         return "vulgate"
-    name = re.sub(r"[^a-z0-9_-]+", "-", path.stem.lower()).strip("-_")
+    # A folder may have a full stop in its name, and `.` has none.
+    stem = path.resolve().name if path.is_dir() else path.stem
+    name = re.sub(r"[^a-z0-9_-]+", "-", stem.lower()).strip("-_")
     if not name:
         raise UsageError(f"{path}: no index name can be made of it; give one with --name")
     return name
 
 
 def _passages(
-    path: Path | None, kind: PassageFormat | None, work: str | None, columns: Mapping[str, str]
+    paths: Sequence[Path],
+    kind: PassageFormat | None,
+    work: str | None,
+    author: str | None,
+    columns: Mapping[str, str],
+    bad: BadRecords,
 ) -> "Iterable[Passage]":
-    if path is None:
+    if not paths:
         return library().vulgate()
     from allusion_es.cli.progress import progress
-    from allusion_es.corpora.passage_files import read_passages
+    from allusion_es.corpora.passage_files import read_files
 
-    passages = read_passages(path, kind=kind.value if kind else None, work=work, columns=columns)
+    passages = read_files(
+        paths,
+        kind=kind.value if kind else None,
+        work=work,
+        author=author,
+        columns=columns,
+        on_bad=bad,
+    )
     return progress(passages, "Indexing")

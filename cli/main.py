@@ -17,6 +17,7 @@ from allusion_es.cli import (
     agreement,
     annotate,
     candidates,
+    compare,
     compose_env,
     doctor,
     embeddings,
@@ -49,6 +50,7 @@ app = typer.Typer(
 _command = partial(app.command, cls=GroupedCommand)
 _command("query")(query.query)
 _command("scan")(scan.scan)
+_command("compare")(compare.compare)
 _command("read")(read.read)
 _command("serve")(serve.serve)
 _command("index")(index.index)

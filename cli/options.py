@@ -52,6 +52,24 @@ IdColumn = Annotated[
 ]
 
 
+Author = Annotated[
+    list[str] | None, typer.Option("--author", help="Only works of this author; repeatable.")
+]
+ExcludeWork = Annotated[
+    list[str] | None, typer.Option("--exclude-work", help="Not this work; repeatable.")
+]
+ExcludeAuthor = Annotated[
+    list[str] | None, typer.Option("--exclude-author", help="No work of this author; repeatable.")
+]
+OwnWork = Annotated[
+    bool,
+    typer.Option(
+        "--own-work",
+        help="Search the work that a query is from, too; it is left out otherwise.",
+    ),
+]
+
+
 class InputFormat(StrEnum):
     """The layout of a file of queries."""
 

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.options import (
+    Author,
+    ExcludeAuthor,
+    ExcludeWork,
     Html,
     IdColumn,
     InputFormat,
     Name,
+    OwnWork,
     ServerOptions,
     TextColumn,
     column_names,
@@ -70,7 +74,7 @@ def write_answers(
     meta = ReportMeta(
         title=f"Allusions to {index.name}",
         method=f"Method {method}, index {index.name}",
-        notes=(*retriever.notes, *filter(None, (note(), lack))),
+        notes=(*retriever.notes, *retriever.warnings, *filter(None, (note(), lack))),
     )
     write_report(path, found, meta)
     matches = sum(len(finding.matches) for finding in found)
@@ -137,6 +141,10 @@ def query(
         list[str] | None, typer.Option(help="Only this testament: ot or nt.")
     ] = None,
     work: Annotated[list[str] | None, typer.Option(help="Only this work; may be repeated.")] = None,
+    author: Author = None,
+    exclude_work: ExcludeWork = None,
+    exclude_author: ExcludeAuthor = None,
+    own_work: OwnWork = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -194,7 +202,15 @@ def query(
             rerank=rerank,
             top=top,
             settings=parse_settings(set_ or ()),
-            search_filter=search_filter_of(book, testament, work),
+            search_filter=search_filter_of(
+                book,
+                testament,
+                work,
+                authors=author,
+                excluded_works=exclude_work,
+                excluded_authors=exclude_author,
+                own_work=own_work,
+            ),
             explain=explain or html is not None,
             group=group and format is not AnswerFormat.trec,
         ),

@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from allusion_es.cli.options import (
+    Author,
+    ExcludeAuthor,
+    ExcludeWork,
     Html,
     Name,
+    OwnWork,
     ServerOptions,
     open_candidate_index,
     takes_html,
@@ -113,6 +117,10 @@ def scan(
         list[str] | None, typer.Option(help="Only this testament: ot or nt.")
     ] = None,
     work: Annotated[list[str] | None, typer.Option(help="Only this work; repeatable.")] = None,
+    author: Author = None,
+    exclude_work: ExcludeWork = None,
+    exclude_author: ExcludeAuthor = None,
+    own_work: OwnWork = False,
     html: Html = None,
     format: Annotated[
         FindingFormat | None,
@@ -165,7 +173,15 @@ def scan(
         precision=precision,
         fast=fast,
         top=top,
-        search_filter=search_filter_of(book, testament, work),
+        search_filter=search_filter_of(
+            book,
+            testament,
+            work,
+            authors=author,
+            excluded_works=exclude_work,
+            excluded_authors=exclude_author,
+            own_work=own_work,
+        ),
     )
     kind = next((each for each in SOURCE_KINDS if each == input_format), None)
     if out is None and takes_html(context, html, "format"):
@@ -180,8 +196,8 @@ def scan(
         processes = 1 if allow_partial else workers or os.cpu_count() or 1
         open_index = functools.partial(open_candidate_index, name, server, partial)
         scanner = Scanner(open_index(), options)
-        report = None if html is None else _Report(html, scanner, partial)
-        journals = _Journals(scanner, resume=resume)
+        report = None if html is None else _Report(html, partial)
+        journals = _Journals(resume=resume)
         try:
             for number, path in enumerate(paths, start=1):
                 source = read_source(
@@ -190,15 +206,19 @@ def scan(
                 shown = replace(source, path=names.get(path, path))
                 print_left_out(shown)
                 _tell_doubt(shown, scanner.index)
+                own = scanner.of_text(source)
+                if own.own_note:
+                    print(f"{shown.path}: {own.own_note}", file=sys.stderr)
                 # With shards missing, what is found is not whole, and must not be gone on from.
                 kept = output.journal(path, number) if partial is None else None
-                found = _find(shown, scanner, open_index, processes, journals.open(shown, kept))
+                journal = journals.open(shown, own, kept)
+                found = _find(shown, own, open_index, processes, journal)
                 journals.close()
                 output.write(source, found, scanner.index, partial)
                 if report is not None:
-                    report.add(shown, found)
+                    report.add(shown, found, own)
                 sys.stdout.flush()
-                _tell_count(shown, len(found), scanner, partial)
+                _tell_count(shown, len(found), own, partial)
             if report is not None:
                 report.write()
             journals.delete()
@@ -249,24 +269,28 @@ class _Journals:
     They stay until all output is written, so that a command that was stopped can go on.
 
     Args:
-        scanner: What scans; journals of another index, version or options are begun anew.
         resume: Go on from journals that are there.
     """
 
-    def __init__(self, scanner: "Scanner", *, resume: bool) -> None:
-        self._scanner = scanner
+    def __init__(self, *, resume: bool) -> None:
         self._resume = resume
         self._open: Journal | None = None
         self._kept: list[Path] = []
 
-    def open(self, source: "SourceText", path: Path | None) -> "Journal | None":
-        """The journal of a text in this file; None where there is none."""
+    def open(self, source: "SourceText", scanner: "Scanner", path: Path | None) -> "Journal | None":
+        """The journal of a text in this file; None where there is none.
+
+        Args:
+            source: The text.
+            scanner: What scans it; a journal of another index, version or options is begun anew.
+            path: The file, or None.
+        """
         from allusion_es.scanning.journal import Journal, scan_key
 
         if path is None:
             return None
         was_there = path.exists()
-        key = scan_key(source, self._scanner.options, self._scanner.index.fingerprint)
+        key = scan_key(source, scanner.options, scanner.index.fingerprint)
         self._open = journal = Journal(path, key, resume=self._resume)
         if self._resume and was_there and not journal.done:
             print(
@@ -392,10 +416,10 @@ class _Output:
 
         for path in files:
             found = kind or kind_of(path)
-            if found in ("html", "docx"):
+            if found in ("html", "docx", "passages"):
+                what = "a file of passages" if found == "passages" else found.upper()
                 raise UsageError(
-                    f"{path} is {found.upper()}, to whose characters TEI cannot point; use "
-                    "another --format"
+                    f"{path} is {what}, to whose characters TEI cannot point; use another --format"
                 )
             if found != "tei" and self.tei != "separate":
                 raise UsageError(
@@ -516,33 +540,35 @@ class _Report:
 
     Args:
         path: Where it goes.
-        scanner: What finds them.
         partial: Says which shards were missing, or None.
     """
 
-    def __init__(self, path: Path, scanner: "Scanner", partial: "Partial | None") -> None:
+    def __init__(self, path: Path, partial: "Partial | None") -> None:
         self._path = path
-        self._scanner = scanner
         self._partial = partial
         self._findings: list[ReportFinding] = []
         self._metas: list[ReportMeta] = []
 
-    def add(self, source: "SourceText", found: "Sequence[Finding]") -> None:
-        """Add the findings of a text."""
+    def add(self, source: "SourceText", found: "Sequence[Finding]", scanner: "Scanner") -> None:
+        """Add the findings of a text, and say what found them."""
         from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_findings
         from allusion_es.retrieval.latin import text_doubt
         from allusion_es.retrieval.pipeline import index_analyser
 
-        index = self._scanner.index
-        method = "Scan, fast" if self._scanner.options.fast else "Scan"
-        notes = (missing_note(self._partial), calibration_note(self._scanner.unmeasured))
+        index = scanner.index
+        method = "Scan, fast" if scanner.options.fast else "Scan"
+        notes = (
+            missing_note(self._partial),
+            calibration_note(scanner.unmeasured),
+            scanner.own_note,
+        )
         self._metas.append(
             scan_meta(
                 source,
                 index.name,
                 method,
                 tuple(filter(None, notes)),
-                measured=[astuple(point) for point in self._scanner.points],
+                measured=[astuple(point) for point in scanner.points],
                 doubt=text_doubt(source.text, index, index_analyser(index)),
             )
         )

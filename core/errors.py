@@ -131,6 +131,6 @@ class StorageError(AllusionError):
 
 
 class LeftOutError(AllusionError):
-    """A batch was worked through, but some of its queries could not be answered."""
+    """A batch was worked through, but some of its queries or records had to be left out."""
 
     exit_code = 13

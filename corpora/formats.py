@@ -22,14 +22,25 @@ _HTML = re.compile(
     r"(?>\s+|<\?xml[^>]*>|<!--(?:(?!-->).)*+-->)*+(?:<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
+TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".tab"})
+"""The suffixes of file names by which tables are recognised."""
+
+JSON_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json"})
+"""The suffixes of file names by which JSON lines are recognised."""
+
+TESS_SUFFIX = ".tess"
+"""The suffix of the texts of Tesserae."""
+
+PASSAGE_SUFFIXES = TABLE_SUFFIXES | JSON_SUFFIXES | {TESS_SUFFIX}
+"""The suffixes of files that have passages with ids, and not one text."""
+
 _WORD = "word/document.xml"
 
 _SAVE = "save it as plain text in UTF-8, HTML or DOCX"
 _UNPACK = "unpack it first"
 _OCR = "have its text recognised (OCR), and save that as plain text in UTF-8"
-_JSON = "save its texts as plain text, or as a table with the columns 'id' and 'text'"
+_JSON = "save its texts as plain text, or as JSON lines (.jsonl) with 'id' and 'text'"
 _TEX = "convert it to plain text or HTML, as 'pandoc' and 'detex' do"
-_TABLE = "'query' and 'index' read tables; save the text itself as plain text"
 
 _SIGNATURES = (
     (b"%PDF-", "a PDF", _SAVE),
@@ -62,7 +73,7 @@ _NAMES = {
     **dict.fromkeys((".pages", ".wpd", ".wps"), ("a file of a word processor", _SAVE)),
     **dict.fromkeys((".epub", ".mobi", ".azw3"), ("an e-book", _SAVE)),
     **dict.fromkeys((".tex", ".latex", ".ltx"), ("LaTeX", _TEX)),
-    **dict.fromkeys((".json", ".jsonl", ".ndjson", ".jsonld"), ("JSON", _JSON)),
+    ".jsonld": ("JSON-LD", _JSON),
     **dict.fromkeys((".xls", ".xlsx", ".ods"), ("a spreadsheet", "save the sheet as CSV")),
     **dict.fromkeys((".ppt", ".pptx", ".odp"), ("a presentation", _SAVE)),
     **dict.fromkeys((".gz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".tar", ".tgz"),
@@ -71,7 +82,6 @@ _NAMES = {
                     ("an image", _OCR)),
     **dict.fromkeys((".djvu", ".djv"), ("DjVu", _OCR)),
     **dict.fromkeys((".ps", ".eps"), ("PostScript", _SAVE)),
-    **dict.fromkeys((".csv", ".tsv", ".tab"), ("a table", _TABLE)),
 }  # fmt: skip
 _PACKED = (
     ("xl/", "an Excel sheet", "save the sheet as CSV"),
@@ -100,7 +110,7 @@ def kind_of(path: Path, *, tables: bool = False) -> SourceKind:
 
     Args:
         path: The file.
-        tables: Whether the caller reads tables and JSON too; they then count as text.
+        tables: Whether the caller tells files of passages apart itself; they then count as text.
 
     Raises:
         InputError: The file cannot be opened, or is of a kind that is not read; the message says
@@ -125,14 +135,15 @@ def kind_of(path: Path, *, tables: bool = False) -> SourceKind:
         raise InputError(f"{path}: no DOCX file, though its name says so; {_SAVE}")
     if suffix in _HTML_SUFFIXES:
         return "html"
-    is_table = suffix in (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson")
-    if suffix in _NAMES and not (tables and is_table):
+    if suffix in PASSAGE_SUFFIXES:
+        return "text" if tables else "passages"
+    if suffix in _NAMES:
         raise _refusal(str(path), *_NAMES[suffix])
     text = _decoded(first)
     if _HTML.match(text):
         return "html"
     if not tables and looks_like_json(text):
-        raise _refusal(str(path), *_NAMES[".json"])
+        raise _refusal(str(path), "JSON", _JSON)
     return "tei" if text.lstrip().startswith(_TEI_BEGINNINGS) else "text"
 
 

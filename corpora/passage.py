@@ -1,11 +1,34 @@
 """The passage: the unit that is indexed and retrieved."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from allusion_es.core.characters import shorten
 
 _SHOWN = 60
 """Characters of a passage that its `repr` has."""
+
+
+class Work(NamedTuple):
+    """A work of a collection.
+
+    Attributes:
+        author: Its author, or "".
+        title: Its title, the `work` of its passages, or "".
+    """
+
+    author: str = ""
+    title: str = ""
+
+    @property
+    def label(self) -> str:
+        """Author and title, for people.
+
+        Example:
+            >>> Work("Lucan", "Bellum civile").label, Work(title="Psalterium").label
+            ('Lucan, Bellum civile', 'Psalterium')
+        """
+        return ", ".join(filter(None, self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +47,7 @@ class Passage:
         reference: What people read (`Ps 33,9`); the id where there is nothing better.
         tokens: Tokens that the user brought, used as they are but for spelling; or None.
         lemmas: Lemmas that the user brought, one for each token; or None.
+        author: The author of the work, or "".
     """
 
     id: str
@@ -37,6 +61,7 @@ class Passage:
     reference: str = ""
     tokens: tuple[str, ...] | None = None
     lemmas: tuple[str, ...] | None = None
+    author: str = ""
 
     def __repr__(self) -> str:
         """Reference and first words, for the prompt.

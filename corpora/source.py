@@ -14,6 +14,8 @@ from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.files import decode
 from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import check_plain, kind_of
+from allusion_es.corpora.passage import Work
+from allusion_es.corpora.passage_files import read_passages
 from allusion_es.corpora.source_text import (
     LARGEST_FILE,
     SOURCE_KINDS,
@@ -40,7 +42,8 @@ def read_source(
     """Return the text of a file that is to be searched for allusions.
 
     Args:
-        path: A UTF-8 text, DOCX, or TEI P5 or HTML in the encoding that it declares.
+        path: A UTF-8 text, DOCX, TEI P5 or HTML in the encoding that it declares, or a file of
+            passages (`.tess`, `.jsonl`, `.csv`, `.tsv`).
         kind: The kind of file; by default `formats.kind_of` tells it by name and first bytes.
         keep: TEI elements that are left out by default and shall be read, such as `note`.
         languages: Values of `xml:lang` that are read besides Latin; `all` means every language.
@@ -65,7 +68,54 @@ def read_source(
         return read_tei(path, keep=keep, languages=languages)
     if found == "html" or found == "docx":
         return read_document(path, found)
+    if found == "passages":
+        return read_passage_source(path)
     return read_plain(path, check=kind is None)
+
+
+def read_passage_source(path: Path) -> SourceText:
+    r"""Return the text of a file of passages: a table, JSON lines or a text of Tesserae.
+
+    Returns:
+        A text with a line for each passage, whose reference is its section. Offsets count in this
+        text, not in the file: nothing can be written back into the file.
+
+    Raises:
+        InputError: The file cannot be read as its name says, or has no Latin letters.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "lucan.bellum_civile.tess")
+        ...     _ = path.write_text("<luc. 1.1>\tBella per\n<luc. 1.2>\tIusque datum")
+        ...     source = read_passage_source(path)
+        ...     source.text, source.sections.at(12), source.work
+        ('Bella per\nIusque datum', 'luc. 1.2', 'lucan, bellum civile')
+    """
+    data = _read_bytes(path)
+    texts: list[str] = []
+    starts: list[int] = []
+    references: list[str] = []
+    works: dict[Work, None] = {}
+    length = 0
+    for passage in read_passages(path):
+        texts.append(" ".join(passage.text.split()))
+        starts.append(length)
+        references.append(passage.reference or passage.id)
+        works[Work(passage.author, passage.work)] = None
+        length += len(texts[-1]) + 1
+    text = "\n".join(texts)
+    check_latin(text, path)
+    # Several works in a file have no title in common.
+    work = next(iter(works)) if len(works) == 1 else Work(title=path.stem)
+    return replace(
+        _source(path, text, FileFacts("utf-8", len(data), zlib.crc32(data))),
+        kind="passages",
+        title=work.title,
+        author=work.author,
+        lines=Labels(),
+        sections=Labels(starts, references),
+    )
 
 
 def read_document(path: Path, kind: Literal["html", "docx"]) -> SourceText:

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.corpora.left_out import LeftOut
+from allusion_es.corpora.passage import Work
 
 LARGEST_FILE = 1 << 30
 """Most bytes of a source file, 1 GiB: its text is held in memory."""
@@ -209,8 +210,9 @@ class FileFacts:
     crc: int
 
 
-SourceKind = Literal["text", "tei", "html", "docx"]
-"""The kind of a source file: plain text, TEI P5, a web page, or a DOCX file."""
+SourceKind = Literal["text", "tei", "html", "docx", "passages"]
+"""The kind of a source file: plain text, TEI P5, a web page, a DOCX file, or a file of passages
+with ids (a table, JSON lines, a text of Tesserae)."""
 
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 
@@ -285,7 +287,8 @@ class SourceText:
         path: The file.
         kind: The kind of file.
         text: Its words. For a plain file the whole text, character by character; for TEI the
-            text that `read_tei` extracts; for a page or DOCX file its paragraphs, a line each.
+            text that `read_tei` extracts; for a page or DOCX file its paragraphs, and for a file
+            of passages these, a line each.
         map: The place of each character of `text` in the file.
         facts: Encoding, size and checksum of the file when it was read.
         title: The work's title, or "".
@@ -325,6 +328,11 @@ class SourceText:
     reserved: frozenset[str] = frozenset()
     left_out: tuple[LeftOut, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def work(self) -> str:
+        """Author and title of the work, with a comma between; "" if it has neither."""
+        return Work(self.author, self.title).label
 
     def place(self, start: int, end: int) -> Place:
         """Return the place of the characters from `start` to `end`, which is exclusive.

@@ -10,7 +10,7 @@ import io
 import itertools
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -118,10 +118,16 @@ def shortened(value: str) -> str:
     return repr(shorten(value, 40))
 
 
-_NO_NAMES: Mapping[str, str] = MappingProxyType({})
-TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".tab"})
-"""The suffixes of file names by which tables are recognised."""
+OnBad = Callable[[InputError], None]
+"""Takes the error of a record that cannot be read; if it returns, the others are read."""
 
+
+def raise_bad(error: InputError) -> None:
+    """Raise the error of a record, for callers that need all of them."""
+    raise error
+
+
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _OTHER_NAMES: Mapping[str, Sequence[str]] = {
     "id": ("seg_id", "passage_id", "verse_id", "verse", "ref", "reference", "locus", "osis", "urn"),
     "text": ("content", "verse_text", "latin", "words", "passage", "segment", "line", "sentence"),
@@ -139,6 +145,7 @@ def read_rows(
     text: str | None = None,
     command: str = "",
     advice: str = "",
+    on_bad: OnBad = raise_bad,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     r"""Yield the rows of a table with named columns, each as a mapping from column to cell.
 
@@ -158,6 +165,7 @@ def read_rows(
         command: The command whose options name the columns (`query `), if it is not the one in
             use; for the advice in messages.
         advice: What to do about a column that is missing, where no option names columns.
+        on_bad: Called with the error of a row that has another number of cells, or too long ones.
 
     Yields:
         The number of the row's first line, and its cells.
@@ -180,15 +188,24 @@ def read_rows(
         if not row:
             continue
         where = f"{source}:{number}"
-        if len(row) != len(header):
-            raise InputError(
-                f"{where}: {len(row)} cells, but the header has {len(header)}; "
-                "give each row as many cells"
-            )
-        cells = {name: row[place].strip() for name, place in columns.items()}
-        for name, cell in cells.items():
-            check_length(cell, f"{where}: column {name!r}")
-        yield number, cells
+        try:
+            cells = _cells(row, len(header), columns, where)
+        except InputError as error:
+            on_bad(error)
+        else:
+            yield number, cells
+
+
+def _cells(row: Sequence[str], size: int, columns: Mapping[str, int], where: str) -> dict[str, str]:
+    """The cells of a row that are read."""
+    if len(row) != size:
+        raise InputError(
+            f"{where}: {len(row)} cells, but the header has {size}; give each row as many cells"
+        )
+    cells = {name: row[place].strip() for name, place in columns.items()}
+    for name, cell in cells.items():
+        check_length(cell, f"{where}: column {name!r}")
+    return cells
 
 
 def _rows(source: Path | str, text: str | None) -> Iterator[tuple[int, list[str]]]:

@@ -81,14 +81,14 @@ def _passage_runs(passages: Iterable[Passage], size: int, step: int) -> Iterator
     # How many passages to skip before the next window, and how many of those held are in no
     # window yet (if there are any at the end of a book, they make a last, shorter window).
     skip = fresh = 0
-    place: tuple[str, str] | None = None
+    place: tuple[str, str, str] | None = None
     for passage in passages:
-        if (passage.work, passage.book) != place:
+        if (passage.author, passage.work, passage.book) != place:
             if fresh:
                 yield tuple(held)
             held.clear()
             skip = fresh = 0
-            place = (passage.work, passage.book)
+            place = (passage.author, passage.work, passage.book)
         if skip:
             skip -= 1
             continue

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from allusion_es.core.errors import ServerRefusedError
 from allusion_es.core.records import Count, checked
-from allusion_es.es.meta import PARALLELS, PASSAGE_FIELDS
+from allusion_es.es.meta import AUTHOR, PARALLELS, PASSAGE_FIELDS
 
 _Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 """A whole number that every reader of JSON keeps exactly."""
@@ -54,6 +54,8 @@ SEARCHES = shape_of({"responses": [dict]})
 SCORED = shape_of({"hits": {"hits": [{"sort": (Score, str)}]}, **_SHARDS})
 NAMED = shape_of({"hits": {"hits": [{"sort": (str,)}]}, **_SHARDS})
 BUCKETS = shape_of({"aggregations": {"books": {"buckets": [{"key": str}]}}, **_SHARDS})
+_WORK = {"key": {"author": str | None, "work": str | None}}
+WORKS = shape_of({"aggregations": {"works": {"buckets": [_WORK]}}, **_SHARDS})
 WORDS = shape_of({"fields": {"words": (str,)}})
 DOCUMENTS = shape_of({"docs": [{"_id": str}]})
 FOUND = shape_of({"found": bool})
@@ -62,6 +64,7 @@ SOURCE = shape_of({"_source": dict})
 # Sources of documents, and the description of a run in its index's mapping.
 _NUMBERS = frozenset({"chapter", "verse", "order"})
 PASSAGE = shape_of({name: _Number if name in _NUMBERS else str for name in PASSAGE_FIELDS})
+AUTHORED = shape_of({AUTHOR: str})
 PASSAGE_WORDS = shape_of({"token": str, "lemma": str})
 GROUPED = shape_of({PARALLELS: [str]})
 NOTHING = shape_of({})

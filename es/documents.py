@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from allusion_es.core.errors import InputError
 from allusion_es.es.connection import encode
-from allusion_es.es.meta import NGRAM, PASSAGE_FIELDS
+from allusion_es.es.meta import AUTHOR, NGRAM, PASSAGE_FIELDS
 from allusion_es.language.citations.word_parts import all_grams
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.types import Field
@@ -68,7 +68,7 @@ def describe(analysed: AnalysedPassage) -> bytes:
         InputError: The id or a word cannot be indexed.
     """
     check_passage(analysed)
-    content = {name: getattr(analysed.passage, name) for name in PASSAGE_FIELDS}
+    content = {name: getattr(analysed.passage, name) for name in (*PASSAGE_FIELDS, AUTHOR)}
     tokens, lemmas = analysed.analysis.tokens, analysed.analysis.lemmas
     content["length"] = len(tokens)
     content["words"] = pack_words(tokens, lemmas)

@@ -14,7 +14,7 @@ import numpy as np
 from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.errors import IndexDamagedError, UsageError
 from allusion_es.corpora.bible.books import BOOKS
-from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.passage import Passage, Work
 from allusion_es.es.bulk import count_documents
 from allusion_es.es.catalogue import ConcreteIndex, find_current
 from allusion_es.es.connection import Server
@@ -210,6 +210,14 @@ class ElasticsearchIndex:
         if self._books is None:
             self._books = self._requests.books(most=len(BOOKS))
         return self._books
+
+    def works(self) -> frozenset[Work]:
+        """The works of all passages, as in `CandidateIndex`."""
+        return self._works
+
+    @cached_property
+    def _works(self) -> frozenset[Work]:
+        return self._requests.works()
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
         """The rankings of several searches, as in `CandidateIndex`; sent together.

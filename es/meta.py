@@ -35,6 +35,9 @@ _MOST = 1 << 53
 KEY = "allusion_es"
 """Key in `_meta` that holds the description, so that others can keep notes there too."""
 
+AUTHOR = "author"
+"""The field that holds the author of a passage's work; older indexes lack it."""
+
 PASSAGE_FIELDS = (
     "id",
     "work",

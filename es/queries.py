@@ -4,7 +4,7 @@ No query needs a script: clusters may forbid them, and they are slow. Each funct
 that it asks for, which must agree with the score of the index in this process.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.errors import UsageError
 from allusion_es.es.documents import MAX_WORD, feature_name, frequency_words
-from allusion_es.es.meta import CITATION_VECTOR, ENCODER_VECTOR, EXPANSION, NGRAM
+from allusion_es.es.meta import AUTHOR, CITATION_VECTOR, ENCODER_VECTOR, EXPANSION, NGRAM
 from allusion_es.es.requests import Term
 from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.retrieval.byte_vectors import byte_vector
@@ -238,9 +238,32 @@ def _any_of(clauses: list[dict[str, Any]], search_filter: SearchFilter) -> dict[
 
 
 def _filters(search_filter: SearchFilter) -> list[dict[str, Any]]:
+    """The clauses that a passage must fulfil; they add nothing to its score."""
     chosen = {
         "book": search_filter.books,
         "testament": search_filter.testaments,
         "work": search_filter.works,
+        "author": search_filter.authors,
     }
-    return [{"terms": {name: sorted(values)}} for name, values in chosen.items() if values]
+    excluded = {"work": search_filter.excluded_works, "author": search_filter.excluded_authors}
+    filters: list[dict[str, Any]] = [_one_of(name, v) for name, v in chosen.items() if v]
+    unwanted = [_one_of(name, values) for name, values in excluded.items() if values]
+    # By author, so that a clause has all their works: a query may not have many clauses.
+    by_author: dict[str, list[str]] = {}
+    for work in search_filter.left_out:
+        by_author.setdefault(work.author, []).append(work.title)
+    for author, titles in sorted(by_author.items()):
+        unwanted.append({"bool": {"filter": [_by(author), _one_of("work", titles)]}})
+    return [*filters, {"bool": {"must_not": unwanted}}] if unwanted else filters
+
+
+def _one_of(name: str, values: Iterable[str]) -> dict[str, Any]:
+    return {"terms": {name: sorted(values)}}
+
+
+def _by(author: str) -> dict[str, Any]:
+    """A clause for passages of an author; older indexes have no field for it."""
+    if author:
+        return {"term": {AUTHOR: author}}
+    nobody = [{"term": {AUTHOR: ""}}, {"bool": {"must_not": [{"exists": {"field": AUTHOR}}]}}]
+    return {"bool": {"should": nobody}}

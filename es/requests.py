@@ -13,7 +13,9 @@ from msgspec import Struct
 
 from allusion_es.core.caches import LruCache
 from allusion_es.core.errors import IndexMissingError, ServerRefusedError, VerseError
+from allusion_es.corpora.passage import Work
 from allusion_es.es.answers import (
+    AUTHORED,
     BUCKETS,
     DOCUMENTS,
     FOUND,
@@ -27,13 +29,14 @@ from allusion_es.es.answers import (
     SOURCE,
     TERM,
     WORDS,
+    WORKS,
     check_answer,
     strange_answer,
 )
 from allusion_es.es.connection import Server, encode
 from allusion_es.es.documents import MAX_WORD, term_id, unpack_words
 from allusion_es.es.errors import reason_of, search_failure
-from allusion_es.es.meta import PARALLELS
+from allusion_es.es.meta import AUTHOR, PARALLELS
 from allusion_es.es.partial import Partial, find_shortfall
 from allusion_es.retrieval.types import Field
 
@@ -57,6 +60,9 @@ Term = tuple[int, int, int]
 
 # Documents of one request: some hundred kilobytes.
 _TOGETHER = 1_000
+
+_OF_WORK = ("author", "work")
+"""The fields that name the work of a passage."""
 
 # Sizes of the caches: the whole Vulgate (35,809 verses) and its words, some tens of megabytes.
 _KEPT_PASSAGES = 50_000
@@ -170,9 +176,31 @@ class CachedRequests:
         buckets = answer["aggregations"]["books"]["buckets"]
         return frozenset(each["key"] for each in buckets) - {""}
 
+    def works(self) -> frozenset[Work]:
+        """The works of all passages; raises the errors of `search`."""
+        fields = [{name: {"terms": {"field": name, "missing_bucket": True}}} for name in _OF_WORK]
+        found: set[Work] = set()
+        after: dict[str, Any] = {}
+        while True:
+            composite = {"sources": fields, "size": _TOGETHER, **after}
+            body = {"size": 0, "aggs": {"works": {"composite": composite}}}
+            with self._open():
+                answer = self._server.request("POST", f"/{self._concrete}/_search", body)
+            check_answer(answer, WORKS, self._server.url)
+            self._check_shards(answer)
+            buckets = answer["aggregations"]["works"]["buckets"]
+            keys = [bucket["key"] for bucket in buckets]
+            found |= {Work(key["author"] or "", key["work"] or "") for key in keys}
+            if len(buckets) < _TOGETHER:
+                return frozenset(found)
+            after = {"after": keys[-1]}
+
     def passages(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """For each passage its properties, without words; raises the errors of `words`."""
-        return dict(self._sources(list(dict.fromkeys(ids)), PASSAGE))
+        found = dict(self._sources(list(dict.fromkeys(ids)), PASSAGE, (AUTHOR,)))
+        for source in found.values():
+            check_answer({AUTHOR: source.setdefault(AUTHOR, "")}, AUTHORED, self._server.url)
+        return found
 
     def parallels(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """For each passage the ids of its parallels; raises the errors of `words`."""

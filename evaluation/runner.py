@@ -199,7 +199,6 @@ def run_folder(root: Path, task: Task, fingerprint: str, method: Method, number:
         hashlib.sha256(Path(inspect.getfile(load_plugin(*plugin))).read_bytes()).hexdigest()
         for plugin in plugins
     ]
-    search_filter = task.search_filter
     content = {
         "code": [code_hash(*_CODE), *plugin_hashes],
         "index": fingerprint,
@@ -213,11 +212,7 @@ def run_folder(root: Path, task: Task, fingerprint: str, method: Method, number:
         ],
         "files": _file_states(method),
         "depth": task.depth,
-        "within": [
-            sorted(search_filter.books),
-            sorted(search_filter.testaments),
-            sorted(search_filter.works),
-        ],
+        "within": task.search_filter.as_lists(),
         "queries": [asdict(query) for query in task.sets[number].queries],
     }
     data = json.dumps(content, sort_keys=True).encode()

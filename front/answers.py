@@ -57,7 +57,7 @@ class Answer(Sequence[Hit]):
         self.hits: tuple[Hit, ...] = found.hits
         self.unknown: tuple[str, ...] = found.unknown
         self.failure: AllusionError | None = found.failure
-        notes = (found.doubt, found.cut_note, *retriever.notes)
+        notes = (found.doubt, found.cut_note, *retriever.notes, *retriever.warnings)
         self.notes: tuple[str, ...] = tuple(filter(None, notes))
 
     def __len__(self) -> int:
@@ -196,6 +196,10 @@ class QueryChoices(TypedDict, total=False):
     book: str | Iterable[str]
     testament: str | Iterable[str]
     work: str | Iterable[str]
+    author: str | Iterable[str]
+    exclude_work: str | Iterable[str]
+    exclude_author: str | Iterable[str]
+    own_work: bool
     set: Mapping[str, Mapping[str, object]]
     group: bool
     explain: bool
@@ -226,6 +230,10 @@ def find(
     book: str | Iterable[str] = (),
     testament: str | Iterable[str] = (),
     work: str | Iterable[str] = (),
+    author: str | Iterable[str] = (),
+    exclude_work: str | Iterable[str] = (),
+    exclude_author: str | Iterable[str] = (),
+    own_work: bool = False,
     set: Mapping[str, Mapping[str, object]] | None = None,
     group: bool = DEFAULTS.group,
     explain: bool = False,
@@ -246,6 +254,10 @@ def find(
         book: Only this book, by any of its names, or these.
         testament: Only this testament: `ot` or `nt`.
         work: Only this work, or these.
+        author: Only works of this author, or these.
+        exclude_work: Not this work, or these.
+        exclude_author: No work of this author, or these.
+        own_work: Search the work that a query is from, too; it is left out otherwise.
         set: Parameters of rerankers: `{"soft-cosine": {"power": 3}}`.
         group: Return passages that say nearly the same as one.
         explain: Give each hit its `contributions`, the word pairs that its score consists of.
@@ -272,7 +284,15 @@ def find(
             rerank=rerank,
             top=top,
             settings=settings_of(set or {}),
-            search_filter=search_filter_of(names(book), names(testament), names(work)),
+            search_filter=search_filter_of(
+                names(book),
+                names(testament),
+                names(work),
+                authors=names(author),
+                excluded_works=names(exclude_work),
+                excluded_authors=names(exclude_author),
+                own_work=own_work,
+            ),
             explain=explain,
             group=group,
         ),

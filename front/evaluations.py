@@ -34,6 +34,7 @@ from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.options import generators_of, search_filter_of
 from allusion_es.retrieval.types import FIELDS
 from allusion_es.retrieval.unanswered import Unanswered
+from allusion_es.retrieval.works import OwnWork, known_names
 
 if TYPE_CHECKING:
     import pandas
@@ -165,6 +166,10 @@ def evaluate(
     book: str | Iterable[str] = (),
     testament: str | Iterable[str] = (),
     work: str | Iterable[str] = (),
+    author: str | Iterable[str] = (),
+    exclude_work: str | Iterable[str] = (),
+    exclude_author: str | Iterable[str] = (),
+    own_work: bool = False,
     numbering: str = "vulgate",
     skip_unknown: bool = False,
     set: Mapping[str, Mapping[str, object]] | None = None,
@@ -190,6 +195,10 @@ def evaluate(
         book: Search only this book, or these.
         testament: Search only this testament: `ot` or `nt`.
         work: Search only this work, or these.
+        author: Only works of this author, or these.
+        exclude_work: Not this work, or these.
+        exclude_author: No work of this author, or these.
+        own_work: Search the work that a query is from, too; it is left out otherwise.
         numbering: Whose verse numbers the links have: `vulgate`, `hebrew` or `kjv`.
         skip_unknown: Leave out passages that the index lacks.
         set: Parameters of rerankers: `{"soft-cosine": {"power": 3}}`.
@@ -217,8 +226,17 @@ def evaluate(
     fields = [field for name in _some("input", input) for field in FIELDS if field == name]
     if len(fields) != len(_some("input", input)):
         raise UsageError(f"input: use {' or '.join(FIELDS)}, not {input!r:.40}")
-    search_filter = search_filter_of(names(book), names(testament), names(work))
+    search_filter = search_filter_of(
+        names(book),
+        names(testament),
+        names(work),
+        authors=names(author),
+        excluded_works=names(exclude_work),
+        excluded_authors=names(exclude_author),
+        own_work=own_work,
+    )
     opened = index_of(index).candidates
+    search_filter = known_names(search_filter, opened)
     known = opened.ids(search_filter)
     links, left_out = _links(gold, names(type), known, numbering, skip_unknown)
     base = Method(
@@ -243,7 +261,10 @@ def evaluate(
         lost = [each.query.query_id for name, each in unanswered if name == line.method.name]
         scored.append(score_run(run, relevant, line.labels, lost))
         runs[scored[-1].name] = run
+    own = OwnWork(opened, search_filter)
+    list(own.groups([link.asked for link in links]))
     notes = [left_out_note(left_out)] if left_out else []
+    notes += [own.note] if own.note else []
     return Evaluation(links, scored, runs, scoring, unanswered, notes)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from logging import getLogger
 from pathlib import Path
@@ -12,7 +13,7 @@ from allusion_es.core.errors import InputError, UsageError, VerseError
 from allusion_es.corpora.bible.references import Reference, is_verse_id, parse_references
 from allusion_es.corpora.bible.verse_table import VerseTable
 from allusion_es.corpora.passage import Passage
-from allusion_es.corpora.passage_files import SeenIds, read_passages, verse_passage
+from allusion_es.corpora.passage_files import SeenIds, read_files, verse_passage
 from allusion_es.corpora.windows import windowed
 from allusion_es.es.build import build_es_index
 from allusion_es.es.connection import Server
@@ -197,6 +198,7 @@ def build_index(
     name: str,
     *,
     work: str = "",
+    author: str = "",
     window: int | None = None,
     window_words: int | None = None,
     step: int | None = None,
@@ -213,11 +215,12 @@ def build_index(
     """Build an index of passages, and open it; one of the same name is replaced when it is done.
 
     Args:
-        passages: The path of a file, as for `allusion-es index`; or texts by id; or `Passage`
-            objects, pairs of id and text, or mappings with `id` and `text`, in canonical order.
-            An id such as `Ps.22.1` makes a passage that verse.
+        passages: The path of a file or folder, as for `allusion-es index`; or texts by id; or
+            `Passage` objects, pairs of id and text, or mappings with `id` and `text`, in canonical
+            order. An id such as `Ps.22.1` makes a passage that verse.
         name: Its name: lower-case letters, digits, - and _.
-        work: Title of the work.
+        work: Title of the work; of files, by default what they say.
+        author: Author of the work, likewise.
         window: Index windows of so many passages.
         window_words: Index windows of so many words.
         step: From one window to the next; half a window by default.
@@ -247,7 +250,7 @@ def build_index(
     check_name(name)
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
     library = _library(choices.get("data_dir"), workers)
-    chosen = windowed(_passages_of(passages, work), window, window_words, step)
+    chosen = windowed(_passages_of(passages, work, author), window, window_words, step)
     if "es" in choices:
         with _connected(choices) as server:
             build_es_index(server, name, *library.prepare(chosen, options), workers=workers)
@@ -352,21 +355,21 @@ def _connected(choices: Mapping[str, Any]) -> Server:
     return Server.connect(choices["es"], **given)
 
 
-def _passages_of(given: object, work: str) -> Iterable[Passage]:
+def _passages_of(given: object, work: str, author: str) -> Iterable[Passage]:
     """The passages behind what `build_index` takes."""
     if isinstance(given, (str, Path)):
-        return read_passages(Path(given), work=work or None)
+        return read_files([Path(given)], work=work or None, author=author or None)
     if isinstance(given, Mapping):
-        return _numbered(given.items(), work)
+        return _numbered(given.items(), work, author)
     if isinstance(given, Iterable) and not hasattr(given, "columns"):
-        return _numbered(given, work)
+        return _numbered(given, work, author)
     raise UsageError(
         "passages are a path, texts by id, or a list of Passage objects or pairs of id and text, "
         f"not {type(given).__name__}"
     )
 
 
-def _numbered(given: Iterable[Any], work: str) -> Iterator[Passage]:
+def _numbered(given: Iterable[Any], work: str, author: str) -> Iterator[Passage]:
     seen = SeenIds()
     for order, value in enumerate(given):
         where = f"passage {order + 1}"
@@ -376,9 +379,9 @@ def _numbered(given: Iterable[Any], work: str) -> Iterator[Passage]:
             continue
         match value:
             case {"id": identifier, "text": text}:
-                title = value.get("work") or work
+                title, by = value.get("work") or work, value.get("author") or author
             case (identifier, text):
-                title = work
+                title, by = work, author
             case _:
                 raise UsageError(f"{where}: give a Passage, or id and text, not {value!r:.60}")
         identifier = str(identifier)
@@ -386,6 +389,6 @@ def _numbered(given: Iterable[Any], work: str) -> Iterator[Passage]:
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"{where}: {identifier!r:.60} has no text; leave it out")
         if is_verse_id(identifier):
-            yield verse_passage(identifier, text, title, order)
+            yield replace(verse_passage(identifier, text, title, order), author=by)
         else:
-            yield Passage(identifier, text, title, order=order, reference=identifier)
+            yield Passage(identifier, text, title, order=order, reference=identifier, author=by)

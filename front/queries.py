@@ -13,8 +13,18 @@ from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.files import decode, read_text
 from allusion_es.core.records import checked, checked_id, parse_json
 from allusion_es.corpora.documents import document_of
-from allusion_es.corpora.formats import check_plain, check_signature, kind_of, looks_like_json
-from allusion_es.corpora.tables import TABLE_SUFFIXES, read_rows, split_lines
+from allusion_es.corpora.formats import (
+    JSON_SUFFIXES,
+    TABLE_SUFFIXES,
+    TESS_SUFFIX,
+    check_plain,
+    check_signature,
+    kind_of,
+    looks_like_json,
+)
+from allusion_es.corpora.passage import Passage, Work
+from allusion_es.corpora.passage_files import read_passages
+from allusion_es.corpora.tables import read_rows, split_lines
 from allusion_es.retrieval.types import Query
 
 MAX_CHARACTERS = 1_000_000
@@ -38,6 +48,8 @@ class _QueryRecord(Struct):
 
     text: str
     query_id: str | int = ""
+    id: str | int = ""
+    seg_id: str | int = ""
     before: str = ""
     after: str = ""
     anchor: str = ""
@@ -47,6 +59,8 @@ class _QueryRecord(Struct):
 
 
 _FIELDS = _QueryRecord.__struct_fields__
+_IDS = ("query_id", "id", "seg_id")
+"""What other programs call the id of a query; the first that there is counts."""
 
 
 def read_queries(
@@ -59,9 +73,10 @@ def read_queries(
     Args:
         argument: `-` for stdin, the path of a file, or the words of one query.
         input_format: How a file or stdin is read, `lines`, `jsonl` or `table`; by default as its
-            name and first bytes say: a table (`.csv`, `.tsv`, or a text that begins with names of
-            columns), JSON lines, a page or document of which each paragraph is a query, else one
-            query a line, empty lines left out.
+            name and first bytes say: TEI or a text of Tesserae, of which each passage is a query
+            with those beside it as context; a table (`.csv`, `.tsv`, or a text that begins with
+            names of columns), JSON lines, a page or document of which each paragraph is a query,
+            else one query a line, empty lines left out.
         columns: A table's own names of its columns, where they differ.
 
     Raises:
@@ -151,19 +166,39 @@ def read_query_file(
     if input_format is not None:
         return _parse(read_text(path), str(path), input_format, columns)
     kind = kind_of(path, tables=True)
-    if kind == "tei":
-        raise InputError(
-            f"{path}: the file is XML, and queries are not read from it; 'scan' reads TEI, and "
-            "'allusion-es read' prints its text"
-        )
+    suffix = path.suffix.lower()
+    if kind == "tei" or suffix == TESS_SUFFIX:
+        return passage_queries(read_passages(path))
     if kind == "html" or kind == "docx":
         text = document_of(path, kind).text
         return _parse(text, str(path), "lines", columns)
-    suffix = path.suffix.lower()
     if suffix in TABLE_SUFFIXES:
         return _unique(_table_rows(path, None, columns), str(path))
-    is_json = suffix in (".jsonl", ".ndjson", ".json")
+    is_json = suffix in JSON_SUFFIXES
     return _parse(read_text(path), str(path), "jsonl" if is_json else None, columns)
+
+
+def passage_queries(passages: Iterable[Passage]) -> list[Query]:
+    """A query for each passage, with the passages beside it as the words before and after.
+
+    Args:
+        passages: In the order of the text.
+
+    Example:
+        >>> lines = [Passage("1", "Arma virumque cano", "Aeneis"), Passage("2", "Troiae", "Aeneis")]
+        >>> [(query.query_id, query.before, query.after) for query in passage_queries(lines)]
+        [('1', '', 'Troiae'), ('2', 'Arma virumque cano', '')]
+    """
+    listed = list(passages)
+    queries = []
+    for number, passage in enumerate(listed):
+        beside = [listed[at] if 0 <= at < len(listed) else None for at in (number - 1, number + 1)]
+        work = Work(passage.author, passage.work)
+        before, after = (
+            each.text if each and Work(each.author, each.work) == work else "" for each in beside
+        )
+        queries.append(Query(passage.text, passage.id, before, after, work=work.label))
+    return queries
 
 
 def _parse(
@@ -208,8 +243,6 @@ def _table_rows(
         if not any(cells.values()):
             continue
         record = {name: cell for name, cell in cells.items() if cell}
-        if name := record.pop("id", ""):
-            record.setdefault("query_id", name)
         record.setdefault("text", "")
         yield number, _from_record(record, f"{source}:{number}", str(number))
 
@@ -240,8 +273,9 @@ def _from_json(line: str, place: str, default_id: str) -> Query:
 def _from_record(record: Mapping[str, Any], place: str, default_id: str) -> Query:
     given = {name: record[name] for name in _FIELDS if record.get(name) is not None}
     row = checked(given, _QueryRecord, place)
-    query_id = checked_id(given.get("query_id", default_id), place)
-    work = row.work or ", ".join(filter(None, (row.author, row.title)))
+    named = next((record[name] for name in _IDS if record.get(name) is not None), default_id)
+    query_id = checked_id(named, place)
+    work = row.work or Work(row.author, row.title).label
     return Query(row.text, query_id, row.before, row.after, row.anchor, work)
 
 

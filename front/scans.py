@@ -70,8 +70,8 @@ class Scan(Sequence[Finding]):
         self.precision = scanner.measured.precision if scanner.measured else None
         self.recall = scanner.measured.recall if scanner.measured else None
         method = "Scan, fast" if scanner.options.fast else "Scan"
-        doubt = calibration_note(scanner.unmeasured)
-        self._meta = scan_meta(source, index.name, method, [doubt] if doubt else [])
+        notes = [each for each in (calibration_note(scanner.unmeasured), scanner.own_note) if each]
+        self._meta = scan_meta(source, index.name, method, notes)
         self.notes: tuple[str, ...] = self._meta.notes
         self._index = index
 
@@ -162,6 +162,10 @@ def scan(
     book: str | Iterable[str] = (),
     testament: str | Iterable[str] = (),
     work: str | Iterable[str] = (),
+    author: str | Iterable[str] = (),
+    exclude_work: str | Iterable[str] = (),
+    exclude_author: str | Iterable[str] = (),
+    own_work: bool = False,
     input_format: str | None = None,
     keep: str | Iterable[str] = (),
     language: str | Iterable[str] = (),
@@ -178,6 +182,10 @@ def scan(
         book: Only this book, by any of its names, or these.
         testament: Only this testament: `ot` or `nt`.
         work: Only this work, or these.
+        author: Only works of this author, or these.
+        exclude_work: Not this work, or these.
+        exclude_author: No work of this author, or these.
+        own_work: Search the work that a query is from, too; it is left out otherwise.
         input_format: What a file is: `text`, `tei`, `html` or `docx`; by default as it looks.
         keep: TEI elements that are read too, such as `note`.
         language: Values of `xml:lang` in TEI that are read too, such as `grc`; `all` for every one.
@@ -201,7 +209,15 @@ def scan(
         precision=_number("precision", precision),
         fast=fast,
         top=top,
-        search_filter=search_filter_of(names(book), names(testament), names(work)),
+        search_filter=search_filter_of(
+            names(book),
+            names(testament),
+            names(work),
+            authors=names(author),
+            excluded_works=names(exclude_work),
+            excluded_authors=names(exclude_author),
+            own_work=own_work,
+        ),
     )
     kept, languages = frozenset(names(keep)), frozenset(names(language))
     if isinstance(text, str) and not is_path(text):
@@ -219,7 +235,7 @@ def scan(
     else:
         raise UsageError(f"give a text or the path of a file, not {type(text).__name__}")
     opened = index_of(index)
-    scanner = Scanner(opened.candidates, options)
+    scanner = Scanner(opened.candidates, options).of_text(source)
     return Scan(source, scanner.scan(source), scanner, opened)
 
 

@@ -6,6 +6,7 @@ here also refuse a file that was made to do harm, before anything is computed fr
 
 import json
 import math
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -27,11 +28,15 @@ encoder vectors."""
 ENCODER_VECTORS = "encoder_vectors"
 """The array of the passages' encoder vectors."""
 
-FACETS = ("book", "testament", "work")
+FACETS = ("book", "testament", "work", "author")
 """The properties of passages that searches can be restricted by."""
 
-_RECORD = [str, str, str, str, int, int, int, str, str]
-"""The types of the values of a record, in the order in which `encode_record` writes them."""
+_LATER_FACETS = frozenset({"author"})
+"""Those that older indexes of a readable format lack; their passages have none."""
+
+_RECORD = [str, str, str, str, int, int, int, str, str, str]
+"""The types of the values of a record, in the order in which `encode_record` writes them; older
+indexes lack the last."""
 
 _MOST_PASSAGES = 1 << 31
 """Places of passages are kept in four bytes, with a sign."""
@@ -63,6 +68,7 @@ def encode_record(passage: Passage) -> bytes:
             passage.order,
             passage.testament,
             passage.reference,
+            passage.author,
         ],
         ensure_ascii=False,
     ).encode()
@@ -76,11 +82,12 @@ def decode_record(record: bytes) -> Passage:
     """
     values = json.loads(record)
     # Not isinstance: True is an int too.
-    if [type(value) for value in values] != _RECORD:
+    if [type(value) for value in values] not in (_RECORD, _RECORD[:-1]):
         raise TypeError("record")
     # JSON can hold a lone surrogate, which nothing could print; encoding it raises.
     "".join(value for value in values if isinstance(value, str)).encode()
-    return Passage(*values)
+    passage = Passage(*values[:9])
+    return replace(passage, author=values[9]) if len(values) > 9 else passage
 
 
 class _Header(Struct):
@@ -134,7 +141,7 @@ class SavedIndex:
         )
         header = self._checked.header(_Header)
         self.passages, self.facets = header.passages, header.facets
-        if not self.facets.keys() >= set(FACETS):
+        if not self.facets.keys() >= set(FACETS) - _LATER_FACETS:
             raise self.file.damaged("its header lacks a property of passages")
 
     def __contains__(self, name: str) -> bool:

@@ -1,7 +1,7 @@
 """The index in this process: opened from a file, searched with numpy."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Array, Floats, Singles
 from allusion_es.core.errors import VerseError
-from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.passage import Passage, Work
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings
@@ -161,6 +161,10 @@ class LocalIndex:
         """OSIS codes of its passages' books; empty where none is of the Bible."""
         return frozenset(self._saved.facets["book"]) - {""}
 
+    def works(self) -> frozenset[Work]:
+        """The works of its passages, each with its author."""
+        return frozenset(self._works)
+
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:
         """Answer several requests, in their order; a passage with score 0 is no hit.
 
@@ -256,18 +260,48 @@ class LocalIndex:
 
     def _allowed(self, search_filter: SearchFilter) -> NDArray[np.bool_] | None:
         """True for each passage that the filter lets pass, shape (passages,); None for all."""
-        allowed = None
         chosen = (
-            ("book", search_filter.books),
-            ("testament", search_filter.testaments),
-            ("work", search_filter.works),
+            ("book", search_filter.books, True),
+            ("testament", search_filter.testaments, True),
+            ("work", search_filter.works, True),
+            ("author", search_filter.authors, True),
+            ("work", search_filter.excluded_works, False),
+            ("author", search_filter.excluded_authors, False),
         )
-        for facet, values in chosen:
-            if values:
-                codes = [code for code, v in enumerate(self._saved.facets[facet]) if v in values]
-                fits = np.isin(self._array(f"facet.{facet}"), codes)
-                allowed = fits if allowed is None else allowed & fits
-        return allowed
+        found = [self._have(name, values) == only for name, values, only in chosen if values]
+        if search_filter.left_out:
+            works = [n for n, work in enumerate(self._works) if work in search_filter.left_out]
+            found.append(~np.isin(self._work_of_each, works))
+        return np.logical_and.reduce(found) if found else None
+
+    def _have(self, facet: str, values: Set[str]) -> NDArray[np.bool_]:
+        """Whether each passage has one of the values of a property, shape (passages,)."""
+        known = self._saved.facets.get(facet)
+        if known is None:  # an index of an earlier format, whose passages have no such property
+            return np.full(len(self), "" in values)
+        codes = [code for code, value in enumerate(known) if value in values]
+        return np.isin(self._array(f"facet.{facet}"), codes)
+
+    @cached_property
+    def _works(self) -> list[Work]:
+        """All works, each once."""
+        authors, titles = (self._saved.facets.get(name, [""]) for name in ("author", "work"))
+        pairs = np.unique(self._pairs_of_works).tolist()
+        return [Work(authors[pair // len(titles)], titles[pair % len(titles)]) for pair in pairs]
+
+    @cached_property
+    def _work_of_each(self) -> NDArray[np.int64]:
+        """The place in `_works` of each passage's work, shape (passages,)."""
+        return np.unique(self._pairs_of_works, return_inverse=True)[1]
+
+    @property
+    def _pairs_of_works(self) -> NDArray[np.int64]:
+        """Author and title of each passage as one number, shape (passages,)."""
+        titles = self._array("facet.work").astype(np.int64)
+        if "author" not in self._saved.facets:
+            return titles
+        authors = self._array("facet.author").astype(np.int64)
+        return authors * len(self._saved.facets["work"]) + titles
 
     def _best(self, places: NDArray[Any], scores: NDArray[np.float32], size: int) -> Ranking:
         """The best `size` of some passages."""

@@ -1,11 +1,12 @@
 """The library: the indexes of a data folder, which it builds, opens and lists."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
-from allusion_es.core.errors import IndexMissingError, UsageError
+from allusion_es.core.errors import IndexDamagedError, IndexMissingError, UsageError
 from allusion_es.core.files import data_dir
 from allusion_es.core.progress import Progress, silent
 from allusion_es.corpora.bible.vulgate import read_vulgate
@@ -32,6 +33,12 @@ VULGATE_NAME = DEFAULTS.name
 """Name of the default index, which is built when it is first asked for."""
 
 _SUFFIX = ".idx"
+
+_KEPT = "compared"
+"""The folder of the indexes that go by a key."""
+
+_MOST_KEPT = 10
+"""How many of them are kept; each has some ten megabytes."""
 
 _VERSES = 35_809
 """Verses of the Vulgate, for the progress bar; another number would only make it wrong."""
@@ -116,10 +123,14 @@ class Library:
         if name == VULGATE_NAME and not path.exists():
             self.build(name, self.vulgate())
         try:
-            return LocalIndex(path, self.vectors, self.citations, self.encoder, self._models.ranker)
+            return self._opened(path)
         except IndexMissingError as error:
             there = ", ".join(self.names()) or "none yet"
             raise IndexMissingError(f"{error}; there are: {there}") from error
+
+    def _opened(self, path: Path) -> LocalIndex:
+        models = self._models
+        return LocalIndex(path, self.vectors, self.citations, self.encoder, models.ranker)
 
     def build(
         self, name: str, passages: Iterable[Passage], options: BuildOptions = BuildOptions()
@@ -144,6 +155,54 @@ class Library:
     def build_prepared(self, name: str, prepared: Prepared) -> int:
         """Build an index of what `prepare` gave, as `build` does."""
         return build_local(self.path(name), *prepared, self.workers, self._progress)
+
+    def kept(
+        self,
+        key: str,
+        passages: Callable[[], Iterable[Passage]],
+        options: BuildOptions = BuildOptions(),
+    ) -> LocalIndex:
+        """The index that is kept under a key, which has no name in `names`; else it is built.
+
+        The ten that were asked for last are kept, in the folder `compared`.
+
+        Args:
+            key: Tells apart whatever the index depends on; a name that an index can have.
+            passages: Gives the passages in canonical order; called if the index is to be built.
+            options: How they are analysed and weighed.
+
+        Raises:
+            InputError: There is no passage, or two have the same id.
+            StorageError: It cannot be written.
+        """
+        path = self._kept_path(key)
+        if path.exists():
+            with suppress(IndexDamagedError):
+                index = self.open_kept(key)
+                index.check()
+                path.touch()
+                return index
+        build_local(path, *self.prepare(passages(), options), self.workers, self._progress)
+        others = sorted(path.parent.glob(f"[!.]*{_SUFFIX}"), key=lambda each: each.stat().st_mtime)
+        for old in others[:-_MOST_KEPT]:
+            old.unlink(missing_ok=True)
+        return self.open_kept(key)
+
+    def open_kept(self, key: str) -> LocalIndex:
+        """The index that is kept under a key.
+
+        Raises:
+            IndexMissingError: There is none.
+            IndexDamagedError: It is damaged or of another format.
+        """
+        return self._opened(self._kept_path(key))
+
+    def forget(self, key: str) -> None:
+        """Delete the index that is kept under a key, if there is one; open ones go on."""
+        self._kept_path(key).unlink(missing_ok=True)
+
+    def _kept_path(self, key: str) -> Path:
+        return self.folder / _KEPT / f"{check_name(key)}{_SUFFIX}"
 
     def give_learned(self, name: str, citations: CitationVectors | None, ranker: str = "") -> None:
         """Build the index of that name again, with other citation vectors and another ranker.

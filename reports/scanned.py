@@ -170,7 +170,7 @@ def calibration_note(unmeasured: str) -> str:
 
 
 def _work_name(source: SourceText) -> str:
-    return ", ".join(filter(None, (source.author, source.title))) or source.path.name
+    return source.work or source.path.name
 
 
 def _label(source: SourceText, found: Finding) -> str:

@@ -23,7 +23,7 @@ class Surroundings:
         self._index, self._analyser = index, analyser
         self._analyses: dict[str, Analysis] = {}
         # By book, or by work outside the Bible: the passages in order, and the place of each.
-        self._books: dict[tuple[str, str], tuple[list[Passage], dict[str, int]]] = {}
+        self._books: dict[tuple[str, str, str], tuple[list[Passage], dict[str, int]]] = {}
 
     def analysis(self, passage: Passage) -> Analysis:
         """The words of a passage's text."""
@@ -44,14 +44,17 @@ class Surroundings:
         return tuple(before), tuple(passages[end : end + NEIGHBOURS])
 
     def _book(self, passage: Passage) -> tuple[list[Passage], dict[str, int]]:
-        key = (passage.book, "" if passage.book else passage.work)
+        key = (passage.book, "", "") if passage.book else ("", passage.work, passage.author)
         if key not in self._books:
             search_filter = SearchFilter(books=frozenset({passage.book}))
             if not passage.book:
                 search_filter = SearchFilter(works=frozenset({passage.work}))
             found = self._index.passages(self._index.ids(search_filter))
-            # A work may have passages with a book and without one: these are not neighbours.
+            # A work may have passages with a book and without one: these are not neighbours. Nor
+            # are those of another work of the same title.
             passages = [each for each in found if each.book == passage.book]
+            if not passage.book:
+                passages = [each for each in passages if each.author == passage.author]
             passages.sort(key=lambda each: (each.order, each.id))
             places = {each.id: place for place, each in enumerate(passages)}
             self._books[key] = passages, places

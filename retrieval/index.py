@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.errors import UsageError
-from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.passage import Passage, Work
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings
@@ -209,6 +209,10 @@ class CandidateIndex(Protocol):
 
     def books(self) -> frozenset[str]:
         """OSIS codes of its passages' books; empty where none is of the Bible."""
+        ...
+
+    def works(self) -> frozenset[Work]:
+        """The works of its passages, each with its author."""
         ...
 
     def search(self, requests: Sequence[SearchRequest]) -> list[Ranking]:

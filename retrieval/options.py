@@ -45,14 +45,25 @@ def field_choice(name: str) -> tuple[Field, ...]:
 
 
 def search_filter_of(
-    books: Iterable[str] | None, testaments: Iterable[str] | None, works: Iterable[str] | None
+    books: Iterable[str] | None,
+    testaments: Iterable[str] | None,
+    works: Iterable[str] | None,
+    *,
+    authors: Iterable[str] | None = None,
+    excluded_works: Iterable[str] | None = None,
+    excluded_authors: Iterable[str] | None = None,
+    own_work: bool = False,
 ) -> SearchFilter:
-    """The filter for some books, testaments and works; by default it lets everything pass.
+    """The filter for some books, testaments, works and authors; by default all pass.
 
     Args:
         books: Books, by any of their names.
         testaments: `ot` or `nt`.
-        works: Titles of works.
+        works: Titles of works; `works.known_names` finds those that the index has.
+        authors: Authors of works.
+        excluded_works: Titles of works that are left out.
+        excluded_authors: Authors whose works are left out.
+        own_work: Whether the work that a query is from is searched too.
 
     Raises:
         UsageError: There is no such testament.
@@ -76,4 +87,8 @@ def search_filter_of(
         found,
         frozenset(wanted),
         frozenset(works or ()),
+        frozenset(authors or ()),
+        frozenset(excluded_works or ()),
+        frozenset(excluded_authors or ()),
+        own_work=own_work,
     )

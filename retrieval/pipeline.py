@@ -50,6 +50,7 @@ from allusion_es.retrieval.types import (
     SearchFilter,
 )
 from allusion_es.retrieval.unanswered import Unanswered, attempt, fault
+from allusion_es.retrieval.works import OwnWork, known_names
 
 _LARGEST = float(np.finfo(np.float32).max)
 """Runs keep scores in single precision, in which a larger one would be infinite."""
@@ -208,8 +209,10 @@ class Ranker:
 
     def __init__(self, index: CandidateIndex, options: QueryOptions) -> None:
         options.check(index)
+        search_filter = known_names(options.search_filter, index)
         self._index = index
-        self.options = options
+        self.options = replace(options, search_filter=search_filter)
+        self._own = OwnWork(index, search_filter)
         self._generators = [load_generator(name) for name in options.generators]
         self.reranker: Reranker | None = None
         if options.reranker:
@@ -245,9 +248,11 @@ class Ranker:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the first stage and the reranker, each line once."""
+        """What was left out, and the warnings of the first stage and the reranker, each once."""
         parts = [*self._generators, self.reranker]
         given: list[Sequence[str]] = [getattr(part, "warnings", tuple)() for part in parts]
+        if self._own.note:
+            given.insert(0, [self._own.note])
         return tuple(dict.fromkeys(line for lines in given for line in lines))
 
     def _first_stage(self, queries: Sequence[AnalysedQuery]) -> Sequence[Ranking | Unanswered]:
@@ -262,6 +267,16 @@ class Ranker:
         return [each for query in queries for each in self._first_stage([query])]
 
     def _candidates(self, queries: Sequence[AnalysedQuery]) -> list[Ranking]:
+        """The candidates of each query; queries of one work are searched for together."""
+        found: dict[int, Ranking] = {}
+        for search_filter, numbers in self._own.groups([each.query for each in queries]):
+            asked = [queries[number] for number in numbers]
+            found.update(zip(numbers, self._searched(asked, search_filter), strict=True))
+        return [found[number] for number in range(len(queries))]
+
+    def _searched(
+        self, queries: Sequence[AnalysedQuery], search_filter: SearchFilter
+    ) -> list[Ranking]:
         """The candidates of each query, from all generators and fields together."""
         options = self.options
         lists = []
@@ -270,9 +285,7 @@ class Ranker:
             for words in options.fields[:1] if one_field else options.fields:
                 # By position: a plug-in may have other names for its parameters.
                 lists.append(
-                    generator.rank(
-                        queries, self._index, words, options.candidates, options.search_filter
-                    )
+                    generator.rank(queries, self._index, words, options.candidates, search_filter)
                 )
         for rankings in lists:
             _check_rankings(rankings, len(queries))
@@ -397,6 +410,7 @@ class Retriever:
         options: How queries are answered.
 
     Attributes:
+        index: As given.
         options: As given.
         analyser: Analyses as the index was analysed.
         compared: The words that the pairs of a hit's contributions consist of: a reranker's
@@ -427,7 +441,7 @@ class Retriever:
     ) -> None:
         # Before they are multiplied: a message must have the number that was given.
         options.check(index)
-        self._index = index
+        self.index = index
         self.options = options
         depth = options.top * _GROUPING_DEPTH if options.grouped else options.top
         self._ranker = Ranker(index, replace(options, top=depth))
@@ -451,7 +465,9 @@ class Retriever:
             raise answer.failure
         return answer
 
-    def answers(self, queries: Iterable[Query]) -> Iterator[Answer]:
+    def answers(
+        self, queries: Iterable[Query], frequencies: QueryFrequencies | None = None
+    ) -> Iterator[Answer]:
         """The answer to each query, in order; they are searched for in batches.
 
         The queries of a sequence count as a collection of their own for rerankers that compare
@@ -459,18 +475,21 @@ class Retriever:
         A query that cannot be answered, because a plug-in fails for it, has an answer with
         `Answer.failure`; the others are answered.
 
+        Args:
+            queries: The queries.
+            frequencies: Those of the collection that the queries are a part of, if they are.
+
         Raises:
             AllusionError: What concerns every query: an option, a file, the index, its server.
         """
         analysed: Iterable[AnalysedQuery | Unanswered] = (
             attempt_analysis(query, self.analyser) for query in queries
         )
-        frequencies = None
-        if isinstance(queries, Sequence):
+        if frequencies is None and isinstance(queries, Sequence):
             # Their frequencies are needed before the first of them is answered.
             analysed = list(analysed)
             frequencies = QueryFrequencies(answerable(analysed))
-        collection = Collection(self._index, frequencies, self._memories)
+        collection = Collection(self.index, frequencies, self._memories)
         self.notes = self._notes(collection)
         remaining = iter(analysed)
         while batch := list(islice(remaining, _BATCH)):
@@ -514,7 +533,7 @@ class Retriever:
         query = ranked.query
         others: Sequence[tuple[str, ...]] = [()] * len(ranked.places)
         if self.options.grouped:
-            ranked, others = group_parallels(ranked, self._index, self.options.top)
+            ranked, others = group_parallels(ranked, self.index, self.options.top)
         hits = self._hits(ranked, self._reasons(ranked, collection), others)
         distinct = max(len(set(query.words(field))) for field in self.options.fields)
         unknown, doubt = self._unknown(query)
@@ -536,18 +555,18 @@ class Retriever:
             self.options.fields,
             ranked.query,
             ranked.first.take(places),
-            self._index,
+            self.index,
         )
 
     def _hits(
         self, ranked: Ranked, reasons: Sequence[Explanation], others: Sequence[tuple[str, ...]]
     ) -> tuple[Hit, ...]:
         places = ranked.places.tolist()
-        passages = self._index.passages([ranked.first.ids[place] for place in places])
+        passages = self.index.passages([ranked.first.ids[place] for place in places])
         named = list(dict.fromkeys(name for group in others for name in group))
         known = {
             passage.id: Parallel(passage.id, passage.reference or passage.id)
-            for passage in (self._index.passages(named) if named else ())
+            for passage in (self.index.passages(named) if named else ())
         }
         return tuple(
             Hit(
@@ -572,12 +591,12 @@ class Retriever:
         known = np.zeros(len(tokens), dtype=bool)
         passages = 0
         for each in self.options.fields:
-            statistics = self._index.statistics(each, query.words(each))
+            statistics = self.index.statistics(each, query.words(each))
             known |= statistics.df > 0
             passages = statistics.passages
         is_known = known.tolist()
         found = (token for token, each in zip(tokens, is_known, strict=True) if not each)
-        doubt = language_doubt(tokens, is_known, self._index, passages, self.analyser)
+        doubt = language_doubt(tokens, is_known, self.index, passages, self.analyser)
         return tuple(dict.fromkeys(found)), doubt
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
+from allusion_es.corpora.passage import Work
 from allusion_es.language.latin.analysis import Analysis
 
 Field = Literal["token", "lemma"]
@@ -61,14 +62,39 @@ class AnalysedQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchFilter:
-    """Restricts a search to passages of some books, testaments and works.
+    """Restricts a search to some passages; by default it lets all pass.
 
-    An empty set does not restrict. Books are OSIS codes, testaments `ot` or `nt`.
+    An empty set does not restrict.
+
+    Attributes:
+        books: Only these books, as OSIS codes.
+        testaments: Only these testaments, `ot` or `nt`.
+        works: Only works of these titles.
+        authors: Only works of these authors.
+        excluded_works: No work of these titles.
+        excluded_authors: No work of these authors.
+        left_out: None of these works; `works.OwnWork` puts a query's own work here.
+        own_work: Whether the work that a query is from is searched too.
     """
 
     books: frozenset[str] = frozenset()
     testaments: frozenset[str] = frozenset()
     works: frozenset[str] = frozenset()
+    authors: frozenset[str] = frozenset()
+    excluded_works: frozenset[str] = frozenset()
+    excluded_authors: frozenset[str] = frozenset()
+    left_out: frozenset[Work] = frozenset()
+    own_work: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every passage passes, but perhaps for a query's own work."""
+        return dataclasses.replace(self, own_work=False) == SearchFilter()
+
+    def as_lists(self) -> list[object]:
+        """All that it says as plain values, for keys of what is kept of a search."""
+        values = (getattr(self, each.name) for each in dataclasses.fields(self))
+        return [sorted(each) if isinstance(each, frozenset) else each for each in values]
 
 
 STEM = 4

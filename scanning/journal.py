@@ -28,10 +28,9 @@ def scan_key(source: SourceText, options: ScanOptions, fingerprint: str) -> str:
         options: The options of the scan.
         fingerprint: The fingerprint of the index.
     """
-    search_filter = options.search_filter
     chosen = [
         options.threshold, options.precision, options.fast, options.top,
-        sorted(search_filter.books), sorted(search_filter.testaments), sorted(search_filter.works),
+        options.search_filter.as_lists(),
     ]  # fmt: skip
     text = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
     what = json.dumps([code_hash(*_PARTS), calibration_hash(), text, chosen, fingerprint])

@@ -10,7 +10,6 @@ from typing import Any
 from allusion_es.core.errors import VerseError
 from allusion_es.corpora.passage import Passage
 from allusion_es.retrieval.index import CandidateIndex, IndexSettings
-from allusion_es.retrieval.types import SearchFilter
 from allusion_es.scanning.model import MOST, Point, ScanOptions, calibration, shipped
 
 _SAMPLE = 256
@@ -102,7 +101,7 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
         return (
             "not calibrated for these citation vectors, only for those that come with the program"
         )
-    if options.search_filter != SearchFilter():
+    if not options.search_filter.is_whole:
         return "not calibrated for a part of the collection, only for the whole"
     if options.top != MOST:
         return f"not calibrated for {options.top} passages a finding, only for {MOST}"

@@ -9,7 +9,7 @@ import re
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from allusion_es.core.errors import UsageError
@@ -19,6 +19,7 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source_text import SourceText
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
+from allusion_es.retrieval.works import OwnWork, known_names
 from allusion_es.scanning.choosing import Choice, choose, finding_of, joined
 from allusion_es.scanning.measured import model_name, unmeasured
 from allusion_es.scanning.model import ScanOptions, calibration
@@ -125,6 +126,7 @@ class Scanner:
         points: All that was measured, by ascending threshold; empty where nothing holds.
         unmeasured: Why nothing that was measured holds for this scan, or ""; see
             `measured.unmeasured`.
+        own_note: Which work is left out since it is the text itself (`of_text`), or "".
 
     Raises:
         SettingsMismatchError: The index was analysed in another way.
@@ -149,9 +151,11 @@ class Scanner:
 
     def __init__(self, index: CandidateIndex, options: ScanOptions | None = None) -> None:
         options = options or ScanOptions()
+        options = replace(options, search_filter=known_names(options.search_filter, index))
         self.index = index
         self.options = options
         self._analyser = index_analyser(index)
+        self.own_note = ""
         self._citations = None if options.fast else index.citations
         self._model = calibration(model_name(index, options))
         if options.precision is not None:
@@ -163,6 +167,16 @@ class Scanner:
         self.unmeasured = unmeasured(index, options)
         self.measured = None if self.unmeasured else self._model.measured(self.threshold)
         self.points = () if self.unmeasured else self._model.points
+
+    def of_text(self, source: SourceText) -> "Scanner":
+        """The scanner for a text: where the index has the text itself, it is left out."""
+        own = OwnWork(self.index, self.options.search_filter)
+        search_filter = own.filter_of(source.work)
+        if search_filter == self.options.search_filter:
+            return self
+        scanner = Scanner(self.index, replace(self.options, search_filter=search_filter))
+        scanner.own_note = own.note
+        return scanner
 
     def scan(self, source: SourceText, stop: Callable[[], bool] | None = None) -> Iterator[Finding]:
         """The findings of a text in its order, as they are made.

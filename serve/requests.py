@@ -56,12 +56,24 @@ class _Request(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     books: _Names = []
     testaments: _Names = []
     works: _Names = []
+    authors: _Names = []
+    exclude_works: _Names = []
+    exclude_authors: _Names = []
+    own_work: bool = False
     view: Literal["lines", "report"] = "lines"
 
     @property
     def search_filter(self) -> SearchFilter:
         """The passages that may be found."""
-        return search_filter_of(self.books, self.testaments, self.works)
+        return search_filter_of(
+            self.books,
+            self.testaments,
+            self.works,
+            authors=self.authors,
+            excluded_works=self.exclude_works,
+            excluded_authors=self.exclude_authors,
+            own_work=self.own_work,
+        )
 
 
 class QueryRequest(_Request, frozen=True):
@@ -69,7 +81,10 @@ class QueryRequest(_Request, frozen=True):
 
     Attributes:
         index: Name of the index.
-        books: Books in which passages may be found, all if none; likewise `testaments`, `works`.
+        books: Books in which passages may be found, all if none; likewise `testaments`, `works` and
+            `authors`.
+        exclude_works: Works of which no passage may be found; likewise `exclude_authors`.
+        own_work: Whether the work that a query or text is from is searched too.
         view: `lines` for the command line's objects, `report` for those of the page.
         queries: The queries, at least one.
         text: The words of the only query, where `queries` was not given.
@@ -100,7 +115,10 @@ class ScanRequest(_Request, frozen=True):
 
     Attributes:
         index: Name of the index.
-        books: Books in which passages may be found, all if none; likewise `testaments`, `works`.
+        books: Books in which passages may be found, all if none; likewise `testaments`, `works` and
+            `authors`.
+        exclude_works: Works of which no passage may be found; likewise `exclude_authors`.
+        own_work: Whether the work that a query or text is from is searched too.
         view: `lines` for the command line's objects, `report` for those of the page.
         text: The text itself, or "" where it was uploaded before.
         text_id: Its id, where it was uploaded before, else "".

@@ -17,6 +17,7 @@ from allusion_es.reports.scanned import calibration_note, scan_meta, scanned_fin
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.latin import text_doubt
 from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever, index_analyser
+from allusion_es.retrieval.works import OwnWork
 from allusion_es.scanning.measured import measured_points, unmeasured
 from allusion_es.scanning.model import ScanOptions
 from allusion_es.scanning.scanner import Scanner, cut, seamless
@@ -56,7 +57,7 @@ def scan_text(
     progress: Callable[[float], None],
 ) -> Iterator[Finding]:
     """Scan a text with the scanner of `allusion-es scan`."""
-    scanner = Scanner(index, scan_options(request))
+    scanner = Scanner(index, scan_options(request)).of_text(source)
 
     def by_block() -> Iterator[list[Finding]]:
         for block, found in scanner.blocks(cut(source.text), stop):
@@ -127,7 +128,7 @@ def _answers(
                 raise answer.failure
             job.left_out.append((finding.id, str(answer.failure)))
         notes = _query_notes(answer, job.meta.notes)
-        job.meta = replace(job.meta, notes=(*retriever.notes, *notes))
+        job.meta = replace(job.meta, notes=(*retriever.notes, *retriever.warnings, *notes))
         job.progress = number / len(request.queries)
         shown = answer if request.explain else _without_reasons(answer)
         yield JobItem(answer_json(shown), finding, tuple(answer_tsv(shown)))
@@ -169,6 +170,9 @@ def scan_work(request: ScanRequest, text: StoredText, scan: Scan) -> Work:
         doubt = text_doubt(source.text, index, index_analyser(index))
         note = calibration_note(unmeasured(index, scan_options(request)))
         notes = [f"The text: {doubt}"] if doubt else []
+        own = OwnWork(index, request.search_filter)
+        own.filter_of(source.work)
+        notes += [own.note] if own.note else []
         job.meta = scan_meta(
             source,
             index.name,

@@ -183,7 +183,7 @@ def test_the_first_stage_ranks_by_the_best_three(model: CitationVectors) -> None
     assert [hit.id for hit in hits] == ["p.1", "p.2"]
     assert not retriever.answer("nox").hits
     some = QueryOptions(
-        generators=["citing-texts"], reranker=None, search_filter=SearchFilter(works=frozenset("x"))
+        generators=["citing-texts"], reranker=None, search_filter=SearchFilter(books=frozenset("x"))
     )
     assert not Retriever(index, some).answer("rete").hits
 

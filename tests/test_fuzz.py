@@ -21,7 +21,7 @@ from allusion_es.web.guard import RefusedError
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 INPUTS = int(os.environ.get("ALLUSION_FUZZ_INPUTS", 2_000))
 READERS = (
-    "passages", "source", "tei", "html", "docx", "vulgate", "gold", "qrels", "run",
+    "passages", "editions", "source", "tei", "html", "docx", "vulgate", "gold", "qrels", "run",
     "references", "spans", "queries", "ranker", "index", "citations", "translations",
     "citing", "run-cache", "dictionary", "checkpoint", "vectors", "wordnet", "store",
     "journal", "cross-references", "archive", "manifest", "query", "server",

@@ -144,7 +144,7 @@ def test_columns_of_other_names(file: "Maker") -> None:
         ("a.csv", "text,text\nvir,et\n", "a.csv:1: column 'text' is there twice"),
         ("a.csv", 'text\n"vir\n', "a.csv:2: cannot be read as a table"),
         ("a.txt", "gustate\n<p>et</p>\n", "a.txt:2: '</p>' is markup"),
-        ("a.xml", "<TEI/>", "a.xml: the file is XML, and queries are not read from it"),
+        ("a.xml", "<TEI/>", "a.xml: there is no text outside of its header"),
         ("a.pdf", "vir", "a.pdf: the file is a PDF, which is not read"),
         ("a.json", "[1]", "a.json:1: field 'text' is missing"),
         ("a.txt", "v\0i\0r\0\n", "a.txt:1: NUL byte at byte 1; save the text as UTF-8"),  # UTF-16

@@ -258,7 +258,7 @@ def test_a_scan_stops_when_told(index: LocalIndex, tmp_path: Path) -> None:
 
 
 def test_outside_the_chosen_books_nothing_is_found(index: LocalIndex, tmp_path: Path) -> None:
-    options = ScanOptions(threshold=0.01, search_filter=SearchFilter(works=frozenset({"alia"})))
+    options = ScanOptions(threshold=0.01, search_filter=SearchFilter(books=frozenset({"Gen"})))
     assert list(Scanner(index, options).scan(source(tmp_path, QUOTE))) == []
 
 

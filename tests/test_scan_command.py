@@ -207,7 +207,8 @@ def test_nothing_is_overwritten_unless_forced(scan: Run, plain: Path, tmp_path: 
         (["--precision", "0.8"], 2),
         (["--fast"], 2),
         (["--top", "1", "--threshold", "0.05"], 2),
-        (["--work", "Arma"], 0),
+        (["--work", "TABLE", "--threshold", "0.05"], 2),
+        (["--exclude-work", "table"], 0),
     ],
 )
 def test_options(scan: Run, plain: Path, options: list[str], found: int) -> None:

@@ -336,7 +336,7 @@ def test_the_page_forbids_what_it_does_not_need(serving: Serving) -> None:
         ("a.txt", b"PK\x03\x04\0\0", "a.txt: a damaged ZIP or DOCX file"),
         ("a.txt", b"%PDF-1.5", "a.txt: the file is a PDF, which is not read; save it as"),
         ("a.txt", b"gustate <p>et</p>", "a.txt:1: '</p>' is markup"),
-        ("a.csv", b"id,text", "a.csv: the file is a table, which is not read"),
+        ("a.csv", b"id,text", "a.csv: the table has a header but no rows"),
         ("a.txt", b"caf\xe9", "is not UTF-8"),
         ("..%2F..%2Fa.txt", b"", "a.txt: there"),
     ],

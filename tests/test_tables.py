@@ -152,7 +152,7 @@ def test_the_suffix_or_the_kind_chooses_the_reader(write: Writer) -> None:
     verses = read_passages(write("Ps 22,1\tDominus\n", "c.tsv"), kind="verses")
     assert [p.id for p in verses] == ["Ps.22.1"]
     with pytest.raises(UsageError, match="table, lines, verses"):
-        read_passages(write("x"), kind="tei")  # type: ignore[arg-type]
+        read_passages(write("x"), kind="pdf")  # type: ignore[arg-type]
 
 
 def test_passages_come_one_at_a_time(write: Writer) -> None:

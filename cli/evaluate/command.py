@@ -10,8 +10,12 @@ import typer
 from allusion_es.cli.gold import VerseNumbering
 from allusion_es.cli.options import (
     SERVER_OPTIONS,
+    Author,
+    ExcludeAuthor,
+    ExcludeWork,
     Html,
     Name,
+    OwnWork,
     ServerOptions,
     takes_html,
     takes_server,
@@ -117,6 +121,10 @@ def evaluate(
     work: Annotated[
         list[str] | None, typer.Option(help="Search only this work; may be repeated.")
     ] = None,
+    author: Author = None,
+    exclude_work: ExcludeWork = None,
+    exclude_author: ExcludeAuthor = None,
+    own_work: OwnWork = False,
     numbering: Annotated[
         VerseNumbering, typer.Option(help="Whose verse numbers the links have.")
     ] = VerseNumbering.vulgate,
@@ -251,6 +259,10 @@ def evaluate(
         html=html,
         paper_column=paper_column,
         pairs=pairs,
+        authors=tuple(author or ()),
+        excluded_works=tuple(exclude_work or ()),
+        excluded_authors=tuple(exclude_author or ()),
+        own_work=own_work,
     )
     evaluate_gold(choices, manifest, force=force)
 

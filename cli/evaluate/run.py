@@ -60,6 +60,7 @@ from allusion_es.retrieval.options import generators_of, search_filter_of
 from allusion_es.retrieval.pipeline import Ranker, attempt_analysis, index_analyser
 from allusion_es.retrieval.types import FIELDS, AnalysedQuery, Field, Ranking
 from allusion_es.retrieval.unanswered import Unanswered, left_out
+from allusion_es.retrieval.works import OwnWork, known_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,10 @@ class EvaluateOptions:
     html: Path | None = None
     paper_column: bool = True
     pairs: Path | None = None
+    authors: tuple[str, ...] = ()
+    excluded_works: tuple[str, ...] = ()
+    excluded_authors: tuple[str, ...] = ()
+    own_work: bool = False
 
 
 class Evaluation:
@@ -131,8 +136,17 @@ class Evaluation:
         given = [parse_measure(name) for name in choices.measures]
         self._measures = tuple({one.name: one for one in [*given, *compared]}.values())
         self._fields = tuple(_field(name) for name in choices.inputs)
-        self._search_filter = search_filter_of(choices.books, choices.testaments, choices.works)
+        search_filter = search_filter_of(
+            choices.books,
+            choices.testaments,
+            choices.works,
+            authors=choices.authors,
+            excluded_works=choices.excluded_works,
+            excluded_authors=choices.excluded_authors,
+            own_work=choices.own_work,
+        )
         self.index = open_candidate_index(choices.index, choices.server)
+        self._search_filter = known_names(search_filter, self.index)
         self._results = ResultHashes()
         self._unanswered: list[Unanswered] = []
         self._notes: list[str] = []
@@ -328,6 +342,10 @@ class Evaluation:
                 Ranker(self.index, line.method.options(choices.depth, self._search_filter))
         if any(line.method.knows_citations for line in experiment.lines):
             self._warn_of_known_works()
+        own = OwnWork(self.index, self._search_filter)
+        list(own.groups([link.asked for link in self._links]))
+        if own.note:
+            self._note(own.note)
         return line_runs(
             experiment,
             self._links,

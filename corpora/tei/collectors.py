@@ -61,7 +61,8 @@ class HeaderCollector:
 
 # Pages, lines and sections
 
-_SECTIONS = frozenset({"book", "chapter", "section", "paragraph", "part", "letter", "poem"})
+SECTIONS = ("book", "part", "letter", "poem", "chapter", "section", "paragraph")
+"""The units of milestones that number sections, from the outermost inwards."""
 
 
 @dataclass(slots=True)
@@ -133,7 +134,7 @@ class LabelCollector:
 
     def milestone(self, attributes: Mapping[str, str], place: int) -> None:
         """Begin the section that a `milestone` numbers; other milestones are ignored."""
-        if attributes.get("unit", "") in _SECTIONS and (number := attributes.get("n", "")):
+        if attributes.get("unit", "") in SECTIONS and (number := attributes.get("n", "")):
             self._sections.add(place, ".".join(filter(None, [self._section(), number])))
 
     def _section(self) -> str:

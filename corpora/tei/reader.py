@@ -20,6 +20,7 @@ from pathlib import Path
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.left_out import Cause, LeftOut, Omission, left_out_note
 from allusion_es.corpora.source_text import SourceText, TextMap, check_latin
+from allusion_es.corpora.tei.citations import CitationCollector, CitedUnit
 from allusion_es.corpora.tei.collectors import (
     AnnotationCollector,
     ElementStack,
@@ -86,6 +87,30 @@ def read_tei(
         ...     source.text, source.place(8, 10).xpath, source.annotations[0].text
         ('Gustate et videte', '/TEI[1]/text[1]/body[1]/p[1]', 'Ps 33,9')
     """
+    return _read(path, keep, languages)[0]
+
+
+def read_cited_tei(
+    path: Path, *, languages: frozenset[str] = frozenset()
+) -> tuple[SourceText, list[CitedUnit], str]:
+    """Return the text of a TEI file, the stretches of it that are cited, and the edition's name.
+
+    Args:
+        path: As for `read_tei`; the errors are the same.
+        languages: Values of `xml:lang` that are read besides Latin; `all` means every language.
+
+    Returns:
+        The text; what is cited, in its order (`CitationCollector.units`); and the name in the
+        edition's CTS URN, or "".
+    """
+    source, reader = _read(path, frozenset(), languages)
+    return source, list(reader.citations.units(source)), reader.citations.urn
+
+
+def _read(
+    path: Path, keep: frozenset[str], languages: frozenset[str]
+) -> tuple[SourceText, "TeiReader"]:
+    """The text of a file, and the reader that has read it."""
     reader = TeiReader(path, keep, languages)
     facts = read_events(path, reader)
     # A `delSpan` to an id that never comes would leave out the rest of the file. Only the end of
@@ -106,7 +131,7 @@ def read_tei(
     check_latin(text, path)
     runs, nodes = reader.builder.runs, reader.elements.finished(reader.builder.runs, len(text))
     text_map = TextMap(text, facts.codec, runs, nodes, namespaced=reader.namespaced)
-    return SourceText(
+    source = SourceText(
         path=path,
         kind="tei",
         text=text,
@@ -128,6 +153,7 @@ def read_tei(
         left_out=left_out,
         remarks=tuple(reader.remarks),
     )
+    return source, reader
 
 
 def _left_out(reader: "TeiReader", length: int) -> tuple[LeftOut, ...]:
@@ -177,6 +203,7 @@ class TeiReader:
         self.labels = LabelCollector()
         self.annotations = AnnotationCollector()
         self.header = HeaderCollector()
+        self.citations = CitationCollector()
         self.omissions: list[Omission] = []
         self.remarks: list[str] = []
         # The deletions (`delSpan`) that are open, by the id at which each ends.
@@ -247,7 +274,10 @@ class TeiReader:
             if local == "prefixDef":
                 self.prefixes.add(attributes.get("ident", ""))
             self.header.begin([each.name for each in self.elements.stack])
+            self.citations.declared.begin(local, attributes)
             return
+        if not hidden:
+            self.citations.begin(element, attributes, line, self.builder.length)
         if element.out:
             cause: Cause = "language"
             if variant:
@@ -338,6 +368,7 @@ class TeiReader:
         self._spaces.pop()
         if self._headers:
             self.header.end(depth)
+            self.citations.declared.end(element.name)
             if element.name == "fileDesc" and self.describe_at < 0:
                 self.describe_at = stop
             if element.name == "teiHeader":
@@ -346,6 +377,7 @@ class TeiReader:
                     self.insert_at = stop
             return
         self.annotations.end(element)
+        self.citations.end(element)
         state = self._states.pop(element, None)
         chosen = self._chosen.pop(element, None)
         self._stray.pop(element, None)

@@ -449,10 +449,10 @@ def pointer(source: SourceText, start: int, end: int, *, inside: bool = False) -
         UsageError: The text has no such characters, or the file is a page or a DOCX file, for whose
             characters there is no pointer.
     """
-    if source.kind in ("html", "docx"):
+    if source.kind in ("html", "docx", "passages"):
+        what = "a file of passages" if source.kind == "passages" else source.kind.upper()
         raise UsageError(
-            f"{source.path} is {source.kind.upper()}, to whose characters TEI cannot point; use "
-            "another format"
+            f"{source.path} is {what}, to whose characters TEI cannot point; use another format"
         )
     file = "" if inside else quote(source.path.name)
     if source.kind == "text":

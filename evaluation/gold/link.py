@@ -1,7 +1,8 @@
 """Gold links: words that are known to allude, and the passages that they allude to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from allusion_es.corpora.passage import Work
 from allusion_es.retrieval.types import Query
 
 
@@ -41,8 +42,9 @@ class GoldLink:
     @property
     def work(self) -> str:
         """Author and title of the work, by which links are grouped; "" if neither is known."""
-        return (
-            f"{self.author}, {self.title}"
-            if self.author and self.title
-            else (self.title or self.author)
-        )
+        return Work(self.author, self.title).label
+
+    @property
+    def asked(self) -> Query:
+        """The query with the work that it is from, so that it is not found in that work."""
+        return self.query if self.query.work else replace(self.query, work=self.work)

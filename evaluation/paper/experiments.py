@@ -154,7 +154,7 @@ def table4(links: Sequence[GoldLink], base: Method, sizes: Sequence[int]) -> Exp
     """
     sets = [spans(links)]
     for size in dict.fromkeys(sizes):
-        queries = tuple(window(link.query, size) for link in links)
+        queries = tuple(window(link.asked, size) for link in links)
         sets.append(QuerySet(str(size), queries))
     lines = [
         TableLine(
@@ -176,7 +176,7 @@ def table4(links: Sequence[GoldLink], base: Method, sizes: Sequence[int]) -> Exp
 
 def spans(links: Sequence[GoldLink]) -> QuerySet:
     """The query set of the annotated spans: the queries of the links as they are."""
-    return QuerySet(MANUAL, tuple(link.query for link in links))
+    return QuerySet(MANUAL, tuple(link.asked for link in links))
 
 
 def line_runs(

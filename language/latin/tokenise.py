@@ -19,7 +19,7 @@ _INSIDE = (
 _WORD = re.compile(f"{_LETTER}(?:{_INSIDE}?{_LETTER})*|[&⁊⹒]")
 
 _AND = frozenset("&⁊⹒")
-_ENCLITICS = ("que", "ne", "ue")
+ENCLITICS = ("que", "ne", "ue")
 _WHOLE = frozenset({"chalane", "siccine"})
 """Words that are missing in dictionaries and whose end only looks like an enclitic."""
 
@@ -77,7 +77,7 @@ class Tokeniser:
     def _split_printed(self, printed: str) -> tuple[str, str]:
         """The folded word without its enclitic, and the enclitic or ""."""
         form = "et" if printed in _AND else fold(printed)
-        for enclitic in _ENCLITICS:
+        for enclitic in ENCLITICS:
             rest = form.removesuffix(enclitic)
             if 2 <= len(rest) < len(form):
                 whole = form in _WHOLE or self._is_word(form)

@@ -66,6 +66,15 @@ def learn(
             show_default=False,
         ),
     ] = None,
+    cross_encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Learn what a cross-encoder's ranks are worth, too: a folder with an ONNX export, "
+            "or a name on the hub (docs/neural.md).",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same links and seed give the same vectors.")] = 1,
     epochs: Annotated[int, typer.Option(help="How often to go through the links.")] = 5,
     name: Name = DEFAULTS.name,
@@ -98,6 +107,7 @@ def learn(
             epochs=epochs,
             anew=anew,
             vectors=vectors,
+            cross_encoder=cross_encoder or "",
             format=format,
         )
 
@@ -113,6 +123,7 @@ def _learn(
     epochs: int,
     anew: bool,
     vectors: bool | None,
+    cross_encoder: str,
     format: TableFormat,
 ) -> None:
     """Read links, validate learning on them, print the figures, and install if told to."""
@@ -140,8 +151,13 @@ def _learn(
                 "leave --no-vectors out, or build the index with --no-learned-links first"
             )
         check_enough(links, missing, index.name, LEAST_LINKS)
-        _learn_ranker(links, index, server, yes=yes, folds=folds, format=format)
+        _learn_ranker(links, index, server, cross_encoder, yes=yes, folds=folds, format=format)
         return
+    if cross_encoder:
+        raise UsageError(
+            "vectors are learned without it; --no-vectors learns how to rank",
+            argument="cross_encoder",
+        )
     check_enough(links, missing, index.name)
     # By default learning goes on from the vectors that the index has.
     start = None if anew else index.citations
@@ -178,6 +194,7 @@ def _learn_ranker(
     links: "list[KnownLink]",
     index: "CandidateIndex",
     server: ServerOptions,
+    cross_encoder: str,
     *,
     yes: bool,
     folds: int,
@@ -188,7 +205,9 @@ def _learn_ranker(
     from allusion_es.cli.progress import progress
     from allusion_es.learning.collection_ranker import RankerLearner, figure_rows
 
-    learner = RankerLearner(index, progress=progress)
+    if Path(cross_encoder).exists() and cross_encoder:
+        cross_encoder = str(Path(cross_encoder).resolve())  # the ranker remembers it
+    learner = RankerLearner(index, cross_encoder=cross_encoder, progress=progress)
     examples = learner.examples(links)
     if folds:
         works = len({link.link.work for link in links})

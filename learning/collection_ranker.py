@@ -16,7 +16,13 @@ from allusion_es.learning.learn import sources
 from allusion_es.learning.links import KnownLink
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
 from allusion_es.learning.validation import Figures, folds_by_work
-from allusion_es.rerankers._shared.features import ENCODER, GROUP, CandidateFeatures, group_of
+from allusion_es.rerankers._shared.features import (
+    CROSS_ENCODER,
+    ENCODER,
+    GROUP,
+    CandidateFeatures,
+    group_of,
+)
 from allusion_es.rerankers.learned import Learned, RankerSet, weights_of_words, write_model
 from allusion_es.retrieval.citation_models import RANKER
 from allusion_es.retrieval.defaults import DEFAULTS
@@ -65,12 +71,15 @@ class RankerLearner:
     vectors, and those of features which that does not have. These are the rank in the first stage,
     lemmas that begin alike, the rarest two shared lemmas; the group of passages that a candidate
     belongs to (`features.group_of`: a work, or a book of one), since authors allude to some works
-    more than to others; and the cosine of the index's encoder, if it has one. Weights of all
+    more than to others; and what models of the user's say: the cosine of the index's encoder, if it
+    has one, and the rank by a cross-encoder. Weights of all
     features, learned from the parallels of one poet, were worse than BM25 for another.
 
     Args:
         index: The index; it must have no citation vectors.
         groups: Learn weights of groups; without, the ranker fits other collections too.
+        cross_encoder: A cross-encoder whose ranks are a feature, as `CrossEncoding` takes it; ""
+            for none.
         progress: Told of the links whose candidates are looked up.
 
     Example:
@@ -80,9 +89,15 @@ class RankerLearner:
     """
 
     def __init__(
-        self, index: CandidateIndex, *, groups: bool = True, progress: Progress = silent
+        self,
+        index: CandidateIndex,
+        *,
+        groups: bool = True,
+        cross_encoder: str = "",
+        progress: Progress = silent,
     ) -> None:
         self._index = index
+        self._cross_encoder = cross_encoder
         self._progress = progress
         self._now = Learned()
         self.groups = _groups(index.ids()) if groups else []
@@ -95,7 +110,12 @@ class RankerLearner:
     def examples(self, links: Sequence[KnownLink]) -> list[LinkExample]:
         """Each link with its candidates and their features; one without candidates is left out."""
         found = link_examples(
-            links, self._index, DEFAULTS.candidates, groups=self.groups, encoder=self._has_encoder
+            links,
+            self._index,
+            DEFAULTS.candidates,
+            groups=self.groups,
+            encoder=self._has_encoder,
+            cross_encoder=self._cross_encoder,
         )
         return list(self._progress(found, "Looking up candidates", len(links)))
 
@@ -163,7 +183,10 @@ class RankerLearner:
             StorageError: It cannot be written.
         """
         path = folder / f"new{RANKER}"
-        write_model(path, about(links, self._index.name), {_KIND: ranker})
+        facts = about(links, self._index.name)
+        if self._cross_encoder:
+            facts[CROSS_ENCODER] = self._cross_encoder
+        write_model(path, facts, {_KIND: ranker})
         name = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         path.replace(folder / f"{name}{RANKER}")
         return name
@@ -224,7 +247,15 @@ def _groups(ids: Iterable[str]) -> list[str]:
     return found if 1 < len(found) <= _MOST_GROUPS else []
 
 
-_LEARNED = ("first-stage/rank", "stage-stems/best", "rarest-pair", ENCODER)
+# Of a cross-encoder the rank alone: it reads only the first candidates, and gives the others scores
+# that say nothing but their order.
+_LEARNED = (
+    "first-stage/rank",
+    "stage-stems/best",
+    "rarest-pair",
+    ENCODER,
+    f"{CROSS_ENCODER}/rank",
+)
 
 
 def _is_learned(name: str) -> bool:

@@ -51,6 +51,7 @@ def link_examples(
     groups: Sequence[str] = (),
     *,
     encoder: bool = False,
+    cross_encoder: str = "",
 ) -> Iterator[LinkExample]:
     """Each link with its candidates and their features, in order.
 
@@ -64,9 +65,11 @@ def link_examples(
         first_stage: Name of a candidate generator.
         groups: Groups of passages that have a feature each, as in `FeatureMaker`.
         encoder: Whether the cosine of the index's encoder is a feature.
+        cross_encoder: A cross-encoder whose score is a feature, or "".
     """
     analyser, generator = index_analyser(index), load_generator(first_stage)
-    maker, collection = FeatureMaker(None, groups, encoder=encoder), Collection(index)
+    maker = FeatureMaker(None, groups, encoder=encoder, cross_encoder=cross_encoder)
+    collection = Collection(index)
     remaining = iter(links)
     while batch := list(islice(remaining, _BATCH)):
         queries = [analyse_query(link.link.query, analyser) for link in batch]

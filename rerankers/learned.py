@@ -12,6 +12,7 @@ from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
 from allusion_es.core.files import writing
 from allusion_es.rerankers._shared.features import (
+    CROSS_ENCODER,
     GROUP,
     CandidateFeatures,
     FeatureMaker,
@@ -97,7 +98,10 @@ class Learned:
             model = model.without_trees()
         names = {name for one in model.sets.values() for name in one.features}
         groups = sorted(name.removeprefix(GROUP) for name in names if name.startswith(GROUP))
-        return _Ranker(model, kind, FeatureMaker(map(feature_part, names), groups))
+        maker = FeatureMaker(
+            map(feature_part, names), groups, cross_encoder=model.about.get(CROSS_ENCODER, "")
+        )
+        return _Ranker(model, kind, maker)
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""

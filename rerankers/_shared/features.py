@@ -12,6 +12,7 @@ from allusion_es.language.latin.analysis import Analysis
 from allusion_es.rerankers._shared.citation_words import ComparedWords, compare_words
 from allusion_es.rerankers._shared.spelling import Spelling
 from allusion_es.rerankers.bm25 import Bm25
+from allusion_es.rerankers.cross_encoder import CrossEncoding
 from allusion_es.rerankers.encoder_cosine import EncoderCosine
 from allusion_es.rerankers.local_alignment import LocalAlignment
 from allusion_es.rerankers.soft_cosine import SoftCosine
@@ -55,6 +56,9 @@ _WITH_LENGTH = ("bm25-lemma", "soft-cosine", "citations-context")
 
 ENCODER = "encoder-cosine"
 """The score of the index's sentence encoder, for rankers that were learned with it."""
+
+CROSS_ENCODER = "cross-encoder"
+"""The score of a cross-encoder, for rankers that were learned with one."""
 
 GROUP = "group:"
 """Beginning of the names of features that say to which group, by `group_of`, a passage belongs."""
@@ -108,6 +112,8 @@ class FeatureMaker:
             works more than to others.
         encoder: Whether the cosine of the index's encoder is a score, `encoder-cosine`; it is
             where `parts` have it.
+        cross_encoder: A cross-encoder whose score is one, `cross-encoder`, as in `CrossEncoding`;
+            "" for none.
 
     Attributes:
         scorers: The rerankers that give scores, with the field whose words they compare.
@@ -119,6 +125,7 @@ class FeatureMaker:
         groups: Sequence[str] = (),
         *,
         encoder: bool = False,
+        cross_encoder: str = "",
     ) -> None:
         self._groups = groups
         scorers: dict[str, tuple[Field, Reranker]] = {
@@ -137,6 +144,9 @@ class FeatureMaker:
         if encoder or ENCODER in wanted:
             scorers[ENCODER] = ("token", EncoderCosine())
             wanted.add(ENCODER)
+        if cross_encoder:
+            scorers[CROSS_ENCODER] = ("token", CrossEncoding(cross_encoder))
+            wanted.add(CROSS_ENCODER)
         self.scorers = {name: scorer for name, scorer in scorers.items() if name in wanted}
 
     def features(

@@ -111,7 +111,11 @@ def named_query(request: SearchRequest) -> dict[str, Any] | None:
 
 
 def stems_query(request: SearchRequest) -> dict[str, Any] | None:
-    """A query for the sum of what each beginning adds to passages with such a lemma."""
+    """A query for the sum of what each beginning adds to passages with such a lemma.
+
+    The field keeps beginnings of `STEM` letters as terms of their own, so that the query is cheap,
+    and no cluster forbids it.
+    """
     clauses = []
     for stem, weight in request.words.items():
         kind = "prefix" if len(stem) >= STEM else "term"

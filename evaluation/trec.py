@@ -28,9 +28,9 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 _ESCAPES = {
     character: "".join(f"%{byte:02X}" for byte in character.encode())
-    for character in ("%", *(c for c in map(chr, range(0x3001)) if c.isspace()))
+    for character in ("%", "\0", *(c for c in map(chr, range(0x3001)) if c.isspace()))
 }
-"""The escape of each character that ends a column, and of `%` itself.
+"""The escape of each character that ends a column, of `%` itself, and of NUL, which no text has.
 
 All blanks of Unicode lie below U+3001."""
 

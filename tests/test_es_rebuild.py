@@ -1,7 +1,9 @@
 """Other citation vectors for an index on a server: whole, or not at all."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings, is_bible
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
-from allusion_es.retrieval.types import Query, SearchFilter, SearchRequest
+from allusion_es.retrieval.types import STEM, Query, SearchFilter, SearchRequest
 
 TEXTS = {f"X.{number}": f"{name} est magnum et bonum" for number, name in enumerate(NAMES)}
 ANALYSER = Analyser()
@@ -128,3 +130,28 @@ def test_passages_of_no_book_are_not_the_bible_and_a_ranker_is_remembered(server
         given = open_index(server, "little", rankers=lambda name: Path(f"{name}.ranker"))
         assert given.ranker == Path("0f3a.ranker")
         assert given.fingerprint != index.fingerprint
+
+
+def test_beginnings_are_found_where_a_cluster_forbids_expensive_queries(server: Server) -> None:
+    analyser = Analyser()
+    texts = {"a": "bellum", "b": "bellicus ensis", "c": "belua", "d": "nox"}
+    passages = [Passage(name, text) for name, text in texts.items()]
+    build_es_index(
+        server, "little", analyse_passages(passages, analyser), IndexSettings(analyser.settings)
+    )
+    forbidden = "search.allow_expensive_queries"
+    server.request("PUT", "/_cluster/settings", {"persistent": {forbidden: False}})
+    try:
+        index = open_index(server, "little")
+        request = SearchRequest("stems", "lemma", 10, {"bell": 2.0, "nox": 1.0, "no": 5.0})
+        (there,), (here,) = index.search([request]), index_texts(texts).search([request])
+    finally:
+        server.request("PUT", "/_cluster/settings", {"persistent": {forbidden: None}})
+    assert (there.ids, there.scores.tolist()) == (here.ids, here.scores.tolist())
+    assert dict(zip(here.ids, here.scores.tolist(), strict=True)) == {"a": 2.0, "b": 2.0, "d": 1.0}
+
+
+def test_the_mapping_keeps_beginnings_as_long_as_they_are_asked_for() -> None:
+    mapping = json.loads(files("allusion_es.mappings").joinpath("passages.json").read_text())
+    kept = mapping["mappings"]["properties"]["lemma"]["index_prefixes"]
+    assert kept == {"min_chars": STEM, "max_chars": STEM}

@@ -201,9 +201,9 @@ def test_secrets_come_from_files(tmp_path: Path) -> None:
 
 SYNTAX = frozenset({
     "query_string", "simple_query_string", "wildcard", "regexp", "script", "script_score",
-    "script_fields", "runtime_mappings", "template", "stored_script", "prefix", "fuzzy",
+    "script_fields", "runtime_mappings", "template", "stored_script", "fuzzy",
 })  # fmt: skip
-"""Searches in which text is a program, or could be made one."""
+"""Searches in which text is a program, or could be made one; a prefix is taken as it stands."""
 
 
 def test_no_search_takes_text_for_syntax() -> None:

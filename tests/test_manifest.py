@@ -144,3 +144,20 @@ def test_half_a_character_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), "inputs": {"\ud800": "0"}}))
     with pytest.raises(InputError, match="not a manifest"):
         read_manifest(path)
+
+
+def test_a_manifest_of_an_older_version_lacks_what_has_a_default(run: Run, gold: Path) -> None:
+    path = gold.with_name("older.json")
+    done = run("evaluate", str(gold), "--methods", "bow", "--manifest", str(path))
+    assert done.returncode == 0, done.stderr
+    record = json.loads(path.read_text())
+    for name in ("own_work", "authors", "excluded_works", "paper_column"):
+        del record["options"][name]
+    path.write_text(json.dumps(record))
+    again = run("evaluate", "--manifest", str(path))
+    assert again.returncode == 0, again.stderr
+    del record["options"]["measures"]
+    path.write_text(json.dumps(record))
+    refused = run("evaluate", "--manifest", str(path))
+    assert refused.returncode == 4
+    assert "its options are not those of 'evaluate' ('measures')" in refused.stderr

@@ -3,7 +3,7 @@
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -26,7 +26,7 @@ from allusion_es.evaluation.runner import parameter_files
 _LEFT_OUT = frozenset({"server"})
 """Options that a manifest lacks: addresses and passwords are no part of a result."""
 
-_NEWER = frozenset({"html", "pairs", "paper_column"})
+_NEWER = frozenset(one.name for one in fields(EvaluateOptions) if one.default is not MISSING)
 """Options that manifests did not have from the first."""
 
 _HERE, _SERVER = "in this process", "on Elasticsearch"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -172,7 +173,9 @@ def weights_of_words(names: Sequence[str]) -> Floats:
     return np.array([known.get(name, 0.0) for name in names])
 
 
+@lru_cache
 def _shipped(name: str) -> "LearnedModel":
+    """A ranker that comes along, read once: a page has a reranker for each request."""
     with as_file(files("allusion_es.rerankers") / name) as path:
         return read_model(path)
 

@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -n 2
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
-test:  ## the quick tests: three minutes, neither Java nor a browser
+test:  ## the quick tests: five minutes, neither Java nor a browser
 	$(PYTEST) -m quick
 
 test-es:  ## the tests on a real Elasticsearch; they fail where none can run

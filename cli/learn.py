@@ -205,7 +205,7 @@ def _learn_ranker(
     from allusion_es.cli.progress import progress
     from allusion_es.learning.collection_ranker import RankerLearner, figure_rows
 
-    if Path(cross_encoder).exists() and cross_encoder:
+    if cross_encoder and Path(cross_encoder).exists():
         cross_encoder = str(Path(cross_encoder).resolve())  # the ranker remembers it
     learner = RankerLearner(index, cross_encoder=cross_encoder, progress=progress)
     examples = learner.examples(links)
@@ -342,18 +342,13 @@ def _undo(index: "CandidateIndex", server: ServerOptions) -> None:
 
 def _info(index: "CandidateIndex", format: TableFormat) -> None:
     """Print facts of the index's citation vectors, and how well they did when they were learned."""
-    from allusion_es.cli.output import print_rows
     from allusion_es.language.citations.citing_texts import citing_texts_of
 
     vectors = index.citations
     if vectors is None and index.ranker is not None:
         from allusion_es.rerankers.learned import read_model
 
-        told = {"ranker": index.settings.ranker, **read_model(index.ranker).about}
-        if format is TableFormat.json:
-            print_rows([told], format)
-        else:
-            print_rows([{"property": key, "value": told[key]} for key in told], format)
+        _print_facts({"ranker": index.settings.ranker, **read_model(index.ranker).about}, format)
         return
     if vectors is None:
         raise UsageError(
@@ -368,11 +363,18 @@ def _info(index: "CandidateIndex", format: TableFormat) -> None:
     if known is not None:
         facts["citing_texts"] = len(known)
         facts["citing_lemmas"] = len(known.words)
-    facts |= dict(vectors.about)
+    _print_facts(facts | dict(vectors.about), format)
+
+
+def _print_facts(facts: dict[str, Any], format: TableFormat) -> None:
+    """Print facts, a row each, and the figures among them as a table of their own."""
+    from allusion_es.cli.output import print_rows
+
     if format is TableFormat.json:
         print_rows([facts], format)
         return
-    measured = facts.pop("figures", [])
-    print_rows([{"property": key, "value": value} for key, value in facts.items()], format)
+    rows = [{"property": key, "value": facts[key]} for key in facts if key != "figures"]
+    print_rows(rows, format)
+    measured = facts.get("figures", [])
     if measured and format is TableFormat.table:
         print_rows(measured, format, "On works not learned from (hundredths)")

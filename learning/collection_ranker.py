@@ -30,7 +30,7 @@ from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.reranking import Collection
 
 LEAST_LINKS = 50
-"""Different links that are needed for a ranker: fewer say little of a hundred weights."""
+"""Different links that are needed for a ranker: fewer say little even of a few weights."""
 
 PENALTY = 0.1
 """Of the squared weights, chosen on the parallels of Valerius Flaccus and Lucan."""
@@ -72,8 +72,8 @@ class RankerLearner:
     lemmas that begin alike, the rarest two shared lemmas; the group of passages that a candidate
     belongs to (`features.group_of`: a work, or a book of one), since authors allude to some works
     more than to others; and what models of the user's say: the cosine of the index's encoder, if it
-    has one, and the rank by a cross-encoder. Weights of all
-    features, learned from the parallels of one poet, were worse than BM25 for another.
+    has one, and the rank by a cross-encoder. Weights of all features, learned from the parallels of
+    one poet, were worse than BM25 for another.
 
     Args:
         index: The index; it must have no citation vectors.
@@ -104,8 +104,8 @@ class RankerLearner:
 
     def known(self, links: Sequence[KnownLink]) -> int:
         """How many of the links the present ranker may have been learned from, by their source."""
-        sources = self._now.about(Collection(self._index)).get("sources", "")
-        return sum(bool(link.link.source) and link.link.source in sources for link in links)
+        told = self._now.about(Collection(self._index)).get("sources", "")
+        return sum(bool(link.link.source) and link.link.source in told for link in links)
 
     def examples(self, links: Sequence[KnownLink]) -> list[LinkExample]:
         """Each link with its candidates and their features; one without candidates is left out."""

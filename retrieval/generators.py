@@ -172,6 +172,14 @@ class NgramSearch(SearchGenerator):
         return [SearchRequest("ngrams", "token", words=searched_grams(query.words("token")))]
 
 
+def _lacks(index: CandidateIndex, what: str, generator: str, option: str) -> UsageError:
+    """The error for an index that was built, by an option, without what a generator searches."""
+    return UsageError(
+        f"index {index.name!r} has no {what}, which {generator} needs; rebuild it without {option} "
+        "or choose another --first-stage"
+    )
+
+
 class KnnSearch(SearchGenerator):
     """Cosine of averaged word vectors (the paper's BOW_emb, section 5.2)."""
 
@@ -184,10 +192,7 @@ class KnnSearch(SearchGenerator):
             UsageError: The index was built without word vectors.
         """
         if index.vectors is None:
-            raise UsageError(
-                f"index {index.name!r} has no word vectors, which knn needs; rebuild it without "
-                "--no-vectors or choose another --first-stage"
-            )
+            raise _lacks(index, "word vectors", "knn", "--no-vectors")
         (mean,) = mean_vectors([query.words(field)], index.vectors)
         return [SearchRequest("knn", field, vector=mean)]
 
@@ -207,10 +212,7 @@ class CitationSearch(SearchGenerator):
             UsageError: The index was built without citation vectors.
         """
         if index.citations is None:
-            raise UsageError(
-                f"index {index.name!r} has no citation vectors, which citations needs; rebuild it "
-                "without --no-learned-links or choose another --first-stage"
-            )
+            raise _lacks(index, "citation vectors", "citations", "--no-learned-links")
         vector = index.citations.query_vector(*citing_words(query))
         return [SearchRequest("citations", field, vector=vector)]
 
@@ -226,16 +228,13 @@ class WindowSearch(SearchGenerator):
     def requests(
         self, query: AnalysedQuery, index: CandidateIndex, field: Field
     ) -> list[SearchRequest]:
-        """One search for the neighbours of the window's vector; none where there is no window.
+        """One search for the neighbours of the window's vector, zeros where there is no window.
 
         Raises:
             UsageError: The index was built without citation vectors.
         """
         if index.citations is None:
-            raise UsageError(
-                f"index {index.name!r} has no citation vectors, which window needs; rebuild it "
-                "without --no-learned-links or choose another --first-stage"
-            )
+            raise _lacks(index, "citation vectors", "window", "--no-learned-links")
         _, window = citing_words(query)
         return [SearchRequest("citations", field, vector=index.citations.query_vector(window))]
 
@@ -307,10 +306,7 @@ class CitingTextSearch(SearchGenerator):
         """
         evidence = citing_evidence(index.citations) if index.citations is not None else None
         if evidence is None:
-            raise UsageError(
-                f"index {index.name!r} has no citing texts, which citing-texts needs; rebuild it "
-                "without --no-learned-links or choose another --first-stage"
-            )
+            raise _lacks(index, "citing texts", "citing-texts", "--no-learned-links")
         return [SearchRequest("named", "lemma", words=evidence.named(query, NAMED))]
 
 

@@ -20,6 +20,7 @@ from allusion_es.rerankers._shared.features import (
     compared_words,
     feature_part,
     in_both_fields,
+    is_uncited,
 )
 from allusion_es.rerankers._shared.trees import Tree, Trees
 from allusion_es.rerankers._shared.word_pairs import shares
@@ -86,8 +87,7 @@ class Learned:
             if collection.ranker is not None:
                 place = str(collection.ranker)
             else:
-                biblical = kind == "citations" or collection.is_bible
-                place = _SHIPPED if biblical else _OTHER
+                place = _OTHER if is_uncited(collection) else _SHIPPED
         ranker = self._rankers.get((place, kind))
         if ranker is None:
             ranker = self._rankers[place, kind] = self._read(place, kind)

@@ -205,13 +205,16 @@ def _of_stages(candidates: Candidates, collection: Collection) -> Named:
     """Scores of the first stage and of the rankings that it was fused from."""
     ranking = candidates.ranking
     nothing = np.zeros(len(ranking))
-    names = (*STAGES, "stems") if _unknown(collection) else STAGES
+    names = (*STAGES, "stems") if is_uncited(collection) else STAGES
     stages = {f"stage-{name}": ranking.parts.get(name, nothing) for name in names}
     return {"first-stage": ranking.parts.get("fused", ranking.scores), **stages}
 
 
-def _unknown(collection: Collection) -> bool:
-    """Whether nothing is known of how the collection is cited, which is not the Bible then."""
+def is_uncited(collection: Collection) -> bool:
+    """Whether nothing is known of how the collection is cited, which is not the Bible then.
+
+    It has features, and a ranker, of its own.
+    """
     return collection.citations is None and not collection.is_bible
 
 
@@ -383,7 +386,7 @@ def _shared(
         "coverage-passage": np.divide(shared, whole, out=np.zeros(len(texts)), where=whole > 0),
         "shared-lemmas": counts.sums(is_asked[counts.codes]),
         "rarest-shared": rarest,
-        **({"rarest-pair": rarest * second} if _unknown(collection) else {}),
+        **({"rarest-pair": rarest * second} if is_uncited(collection) else {}),
         "length": lengths,
         "length-difference": np.abs(lengths - np.log1p(len(query.words("lemma")))),
         # The same for all candidates: only trees can use them, to trust others more or less.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
-from allusion_es.language.citations.word_parts import gram_keys
+from allusion_es.language.citations.word_parts import distinct_gram_keys
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import AnalysedQuery
@@ -25,8 +25,14 @@ class Spelling:
     """
 
     def __init__(self) -> None:
-        self._grams: dict[str, NDArray[np.int64]] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._places: dict[str, int] = {}
         self._numbers: dict[int, int] = {}
+        # The grams of the word at place i are those from starts[i] to starts[i + 1], as numbers.
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._grams = np.zeros(0, dtype=np.int64)
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""
@@ -77,9 +83,8 @@ class Spelling:
         """
         from scipy.sparse import csr_array  # takes longer to import than a few words to compare
 
-        if len(self._grams) > _CACHE_SIZE:
-            self._grams.clear()
-            self._numbers.clear()
+        if len(self._places) > _CACHE_SIZE:
+            self._forget()
         if not len(asked) or not len(found):
             return np.zeros((len(asked), len(found)))
         asked_grams, asked_sizes = self._grams_of(asked)
@@ -106,10 +111,31 @@ class Spelling:
 
     def _grams_of(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The numbers of the grams of words, one word after the other, and how many each has."""
+        new = [word for word in dict.fromkeys(words) if word not in self._places]
+        if new:
+            self._add(new)
+        places = np.array([self._places[word] for word in words], dtype=np.int64)
+        starts, sizes = self._starts[places], self._starts[places + 1] - self._starts[places]
+        at = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+        return self._grams[at], sizes
+
+    def _add(self, words: Sequence[str]) -> None:
+        """Number the grams of words that are not known yet."""
+        keys, sizes = distinct_gram_keys(words)
+        used, where = np.unique(keys, return_inverse=True)
         numbers = self._numbers
+        found = np.array([numbers.setdefault(key, len(numbers)) for key in used.tolist()], np.int64)
+        first, end = len(self._places), int(self._starts[len(self._places)])
+        self._starts = _with_room(self._starts, first + len(words) + 1)
+        self._starts[first + 1 : first + len(words) + 1] = end + np.cumsum(sizes)
+        self._grams = _with_room(self._grams, end + len(where))
+        self._grams[end : end + len(where)] = found[where]
         for word in words:
-            if word not in self._grams:
-                keys = [numbers.setdefault(key, len(numbers)) for key in gram_keys(word)]
-                self._grams[word] = np.array(keys, dtype=np.int64)
-        each = [self._grams[word] for word in words]
-        return np.concatenate(each), np.fromiter(map(len, each), np.int64, len(each))
+            self._places[word] = len(self._places)
+
+
+def _with_room(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """The numbers, with zeros behind them where there are less than `size`; they grow seldom."""
+    if size <= len(numbers):
+        return numbers
+    return np.concatenate([numbers, np.zeros(2 * size - len(numbers), dtype=np.int64)])

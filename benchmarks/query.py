@@ -20,7 +20,7 @@ import os
 import signal
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -39,8 +39,8 @@ from allusion_es.evaluation.gold.files import read_gold
 from allusion_es.local.library import Library
 from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.pipeline import QueryOptions, Ranked, Ranker, Retriever, index_analyser
-from allusion_es.retrieval.types import Query
 from allusion_es.retrieval.reranking import Collection
+from allusion_es.retrieval.types import Query
 
 QUERIES = (
     "gustate et videte quoniam suavis est dominus",
@@ -70,8 +70,8 @@ class Sampler:
     """Adds up the processor's time by function, and by module."""
 
     def __init__(self) -> None:
-        self.functions: Counter[str] = Counter()
-        self.modules: Counter[str] = Counter()
+        self.functions: dict[str, float] = defaultdict(float)
+        self.modules: dict[str, float] = defaultdict(float)
         self._last = 0.0
 
     def __enter__(self) -> "Sampler":
@@ -179,7 +179,7 @@ def main() -> None:
         _, total = answers(fresh, queries)
     for what, parts in (("module", sampler.modules), ("function", sampler.functions)):
         print(f"\nnew queries by {what}, {total / len(queries):.1f} ms on average:")
-        for name, seconds in parts.most_common(options.parts):
+        for name, seconds in sorted(parts.items(), key=lambda each: -each[1])[: options.parts]:
             report(name, seconds * 1000 / len(queries), "ms")
 
 

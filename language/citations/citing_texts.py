@@ -467,13 +467,16 @@ class _TextLists:
         # Side by side: to merge them takes longer than many queries.
         self._lists = lists
         self._size = size
-        lengths = sum(np.bincount(texts, minlength=size) for _, texts in lists)
+        lengths: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
+        df: NDArray[np.int64] = np.zeros(len(words), dtype=np.int64)
+        for offsets, texts in lists:
+            lengths += np.bincount(texts, minlength=size)
+            df += np.diff(offsets)
         filled = lengths[lengths > 0]
         mean = float(filled.mean()) if len(filled) else 1.0
         self._saturation = ((_K1 + 1) / (1 + _K1 * (1 - _B + _B * lengths / mean))).astype(
             np.float32
         )
-        df = np.asarray(sum(np.diff(offsets) for offsets, _ in lists))
         self._idf = np.log(1 + (size - df + 0.5) / (df + 0.5)).astype(np.float32)
         self._idf[df > _COMMON * size] = 0
 

@@ -124,10 +124,10 @@ def distinct_gram_keys(forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray
     # A number whose order is that of forms, and then of their n-grams as text.
     ordered = np.sort(owners.astype(np.uint64) << np.uint64(40) | packed)
     distinct = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)]]
-    grams_of, owners = distinct & np.uint64((1 << 40) - 1), (distinct >> np.uint64(40))
-    used, places = np.unique(grams_of, return_inverse=True)
+    owners = (distinct >> np.uint64(40)).astype(np.int64)
+    used, places = np.unique(distinct & np.uint64((1 << 40) - 1), return_inverse=True)
     keys = _hashed(used)[places]
-    counts = np.bincount(owners.astype(np.int64), minlength=len(forms))
+    counts = np.bincount(owners, minlength=len(forms))
     return _with_others(forms, keys, counts, gram_keys)
 
 
@@ -235,7 +235,9 @@ def _key(text: str) -> int:
     return mmh3.hash64(text, _SEED)[0]
 
 
-def find_rows(sorted_keys: NDArray[np.int64], wanted: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+def find_rows(
+    sorted_keys: NDArray[np.int64], wanted: Sequence[int] | NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return the position of each key in `sorted_keys`, -1 if it is missing; shape (len(wanted),).
 
     Example:

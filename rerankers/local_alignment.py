@@ -21,7 +21,7 @@ _TOGETHER = 256
 """Texts that are aligned at once, so that memory stays bounded."""
 
 _QUANTUM = 2.0**-28
-"""Gains are rounded to multiples of it, 4e-9, so that equal texts score the same to the last bit."""
+"""Gains are rounded to multiples of it, 4e-9: then equal texts score the same to the last bit."""
 
 _GAP = "‹gap›"
 """The partner of a skipped word in explanations."""

@@ -220,7 +220,7 @@ class CitationVectors:
             # Many words share their parts: each row is converted to floats once.
             result[:] = _product(weights, parts.rows, parts.offsets, self._rows)
         else:
-            result[:] = _sums(weights, parts.rows, parts.offsets, self._rows)
+            result[:] = weighted_sums(weights, parts.rows, parts.offsets, self._rows)
         result *= self.word_weights(words)[:, None]
         return result
 
@@ -294,7 +294,7 @@ class CitationVectors:
             return unit(
                 _product(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
             )
-        return unit(_sums(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors))
+        return unit(weighted_sums(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors))
 
 
 def _name(meta: Mapping[str, Any]) -> str:
@@ -312,17 +312,30 @@ def _unknown_weight(meta: Mapping[str, Any]) -> float:
     return weight
 
 
-def _sums(
+def weighted_sums(
     weights: Singles, columns: NDArray[np.int64], offsets: NDArray[np.int64], table: Array
 ) -> Singles:
-    """Weighted sums of a table's rows, as `_product` gives them, without scipy."""
+    """Return weighted sums of a table's rows, shape (len(offsets) - 1, columns of the table).
+
+    Args:
+        weights: Of each addend, shape (addends,).
+        columns: The row of the table that each addend is, shape (addends,).
+        offsets: Sum i has the addends `offsets[i]:offsets[i + 1]`.
+        table: Shape (rows, columns).
+
+    Example:
+        >>> table = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+        >>> weights = np.array([2.0, 3.0, 1.0], dtype=np.float32)
+        >>> weighted_sums(weights, np.array([0, 1, 1]), np.array([0, 2, 2, 3]), table).tolist()
+        [[2.0, 3.0], [0.0, 0.0], [0.0, 1.0]]
+    """
     lengths = np.diff(offsets)
     # The longest first, so that those that still have an addend are always the first.
     order = np.argsort(-lengths, kind="stable")
     starts, descending = offsets[:-1][order], -lengths[order]
     sums = np.zeros((len(order), table.shape[1]), dtype=np.float32)
-    # Addends are added one after the other, in the order of a sparse product, so that both give
-    # the same bits: numpy's own sums use another order.
+    # Addends are added one after the other, in the order of a sparse product, so that `_product`
+    # gives the same bits: numpy's own sums use another order.
     for number in range(int(lengths.max(initial=0))):
         some = int(np.searchsorted(descending, -number))
         places = starts[:some] + number
@@ -335,7 +348,7 @@ def _sums(
 def _product(
     weights: Singles, columns: NDArray[np.int64], offsets: NDArray[np.int64], table: Array
 ) -> Singles:
-    """Weighted sums of a table's rows, shape (len(offsets) - 1, dimension)."""
+    """`weighted_sums` for many, by scipy."""
     from scipy.sparse import csr_array  # takes longer to import than a few words to encode
 
     used, places = np.unique(columns, return_inverse=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats, Integers, Singles
-from allusion_es.language.citations.vectors import CitationVectors, unit
+from allusion_es.language.citations.vectors import CitationVectors, unit, weighted_sums
 from allusion_es.language.citations.word_parts import Word
 from allusion_es.rerankers.local_alignment import Alignment
 from allusion_es.retrieval.generators import citing_words
@@ -59,15 +59,12 @@ class ComparedWords:
 
     def text_vectors(self) -> Floats:
         """`CitationVectors.text_vectors` of the candidates, shape (n, dimension)."""
-        from scipy.sparse import csr_array  # takes longer to import than a few words to compare
-
         size = max(len(self.words), 1)
         keys, counts = np.unique(self._owners * size + self.codes, return_counts=True)
         roots = np.sqrt(counts).astype(np.float32)
-        places = (keys // size, keys % size)
-        matrix = csr_array((roots, places), shape=(len(self.offsets) - 1, len(self.words)))
-        sums = matrix @ self.vectors
-        return unit(np.asarray(sums, dtype=np.float32)).astype(np.float64)
+        offsets = np.searchsorted(keys, np.arange(len(self.offsets)) * size)
+        sums = weighted_sums(roots, keys % size, offsets, self.vectors)
+        return unit(sums).astype(np.float64)
 
     @cached_property
     def cosines(self) -> Singles:

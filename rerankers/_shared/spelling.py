@@ -81,28 +81,24 @@ class Spelling:
 
         From 0 to 1; 0 for words without grams.
         """
-        from scipy.sparse import csr_array  # takes longer to import than a few words to compare
-
         if len(self._places) > _CACHE_SIZE:
             self._forget()
         if not len(asked) or not len(found):
             return np.zeros((len(asked), len(found)))
         asked_grams, asked_sizes = self._grams_of(asked)
-        grams, columns = np.unique(asked_grams, return_inverse=True)
-        mine = np.zeros((len(grams), len(asked)))
-        mine[columns, np.repeat(np.arange(len(asked)), asked_sizes)] = 1
         found_grams, found_sizes = self._grams_of(found)
+        # The words of the query that have a gram stand together, from starts[gram] on.
+        owners = np.repeat(np.arange(len(asked)), asked_sizes)[np.argsort(asked_grams)]
+        counts = np.bincount(asked_grams, minlength=len(self._numbers))
+        starts = np.cumsum(counts) - counts
         # Few words of passages have any of the query's grams.
-        wanted = np.full(len(self._numbers), -1)
-        wanted[grams] = np.arange(len(grams))
-        places = wanted[found_grams]
-        is_hit = places >= 0
-        ends = np.concatenate(([0], np.cumsum(found_sizes)))
-        offsets = np.concatenate(([0], np.cumsum(is_hit)))[ends]
-        hits = csr_array(
-            (np.ones(int(offsets[-1])), places[is_hit], offsets), shape=(len(found), len(grams))
-        )
-        common = np.asarray(hits @ mine).T
+        hits = np.flatnonzero(counts[found_grams])
+        grams, words = found_grams[hits], np.repeat(np.arange(len(found)), found_sizes)[hits]
+        each = counts[grams]
+        at = np.arange(each.sum()) + np.repeat(starts[grams] - (np.cumsum(each) - each), each)
+        pairs = owners[at] * len(found) + np.repeat(words, each)
+        common = np.bincount(pairs, minlength=len(asked) * len(found))
+        common = common.reshape(len(asked), len(found)).astype(np.float64)
         # A word may be spelled as nothing (`h`) and so have no grams: then it is like no other.
         products: Floats = asked_sizes.astype(np.float64)[:, None] * found_sizes
         result: Floats = np.zeros(products.shape)

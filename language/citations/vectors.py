@@ -294,7 +294,9 @@ class CitationVectors:
             return unit(
                 _product(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
             )
-        return unit(weighted_sums(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors))
+        return unit(
+            weighted_sums(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
+        )
 
 
 def _name(meta: Mapping[str, Any]) -> str:

@@ -229,17 +229,12 @@ class LocalIndex:
         return self._words.statistics(field, words)
 
     def _search(self, request: SearchRequest, cosines: Iterator[Scored]) -> Ranking:
-        allowed = self._allowed(request.search_filter)
         if request.kind in BY_VECTOR:
             scores, found = next(cosines)
         else:
             scores = self._by_words(request)
-            if allowed is None and len(scores) > request.size > 0:
-                # All that are as good as the last are kept, since ids decide between equal scores.
-                least = np.partition(scores, -request.size)[-request.size]
-                found = np.flatnonzero(scores >= least if least > 0 else scores > 0)
-            else:
-                found = np.flatnonzero(scores > 0)
+            found = np.flatnonzero(scores > 0)
+        allowed = self._allowed(request.search_filter)
         if allowed is not None:
             found = found[allowed[found]]
         return self._best(found, scores[found], request.size)

@@ -60,7 +60,7 @@ class CitingEvidence:
         found = np.flatnonzero(scores > 0)
         if len(found) > most > 0:
             # The others need not be sorted.
-            found = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
+            found = found[scores[found] >= np.partition(scores[found], -most)[-most]]
         # `ids` are sorted, so that of equal scores the first id stays first.
         best = found[np.argsort(-scores[found], kind="stable")][:most]
         return {self.texts.ids[place]: float(scores[place]) for place in best.tolist()}

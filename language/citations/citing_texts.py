@@ -274,14 +274,19 @@ class CitingTexts:
             most: Texts that are taken at most; those that score as high as the last of them too.
         """
         scores = self._whole.scores(weights)
-        least = np.partition(scores, -most)[-most] if len(scores) > most > 0 else 0.0
-        texts = np.flatnonzero((scores >= least) & (scores > 0))
-        found: dict[str, float] = {}
-        for text, score in zip(texts.tolist(), scores[texts].tolist(), strict=True):
-            for place in self._cited[self._cited_offsets[text] : self._cited_offsets[text + 1]]:
-                name = self.ids[place]
-                found[name] = max(found.get(name, 0.0), score)
-        return found
+        texts = np.flatnonzero(scores)
+        if len(texts) > most > 0:
+            texts = texts[scores[texts] >= np.partition(scores[texts], -most)[-most]]
+        starts = self._cited_offsets[texts]
+        lengths = self._cited_offsets[texts + 1] - starts
+        at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+        # The best text of a passage comes last, and its score stays.
+        places, best = self._cited[at], np.repeat(scores[texts], lengths)
+        order = np.argsort(best, kind="stable")
+        return {
+            self.ids[place]: score
+            for place, score in zip(places[order].tolist(), best[order].tolist(), strict=True)
+        }
 
     def texts_citing(self, places: Integers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The texts that cite each of some passages.

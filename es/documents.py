@@ -15,7 +15,7 @@ from allusion_es.core.arrays import Integers
 from allusion_es.core.errors import InputError
 from allusion_es.es.connection import encode
 from allusion_es.es.meta import AUTHOR, NGRAM, PASSAGE_FIELDS
-from allusion_es.language.citations.word_parts import all_grams
+from allusion_es.language.citations.word_parts import SEARCHED_SIZES, all_grams
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.types import Field
 
@@ -171,7 +171,7 @@ def term_id(field: Field, word: str) -> str:
 
 @lru_cache(maxsize=1 << 17)  # texts repeat their words
 def _grams(token: str) -> tuple[str, ...]:
-    return tuple(all_grams(token))
+    return tuple(all_grams(token, SEARCHED_SIZES))
 
 
 def _frequencies(words: Sequence[str]) -> str:

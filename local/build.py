@@ -20,7 +20,7 @@ from allusion_es.core.processes import in_order
 from allusion_es.core.progress import Progress, silent
 from allusion_es.core.temporary_files import SpilledArray, TemporaryFiles
 from allusion_es.language.citations.vectors import CitationVectors
-from allusion_es.language.citations.word_parts import all_grams, gram_key
+from allusion_es.language.citations.word_parts import SEARCHED_SIZES, all_grams, gram_key
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.local.format import (
     ENCODER_VECTORS,
@@ -292,7 +292,7 @@ class WordNgrams:
         ends = array("q", [0])
         for word, is_token in zip(words, tokens.tolist(), strict=True):
             if is_token:
-                found = map(gram_key, all_grams(word))
+                found = map(gram_key, all_grams(word, SEARCHED_SIZES))
                 columns.extend([numbers.setdefault(key, len(numbers)) for key in found])
             ends.append(len(columns))
         keys = np.array(list(numbers), dtype=np.int64)

@@ -23,6 +23,11 @@ GRAMS_WEIGHT = 0.6
 """
 
 GRAM_SIZES = (3, 4, 5)
+
+SEARCHED_SIZES = (4, 5)
+"""Letters of the n-grams that an index is searched by. Those of 3 are in so many passages that they
+take most of the time, and they find nothing more (docs/quality.md)."""
+
 _SEED = 20_1844
 # Spellings in which editions differ most. Unassimilated prefixes become assimilated ones.
 _DIPHTHONG = re.compile("ae|oe")
@@ -52,28 +57,30 @@ def one_spelling(form: str) -> str:
     return form
 
 
-def grams(form: str) -> list[str]:
+def grams(form: str, sizes: Sequence[int] = GRAM_SIZES) -> list[str]:
     """Return the distinct n-grams of 3 to 5 letters of a form in one spelling, its ends marked.
+
+    Args:
+        form: A token or a lemma.
+        sizes: How many letters they have, if others are wanted.
 
     Example:
         >>> grams("rex")
         ['<re', '<rex', '<rex>', 'ex>', 'rex', 'rex>']
     """
-    return sorted(set(all_grams(form)))
+    return sorted(set(all_grams(form, sizes)))
 
 
-def all_grams(form: str) -> list[str]:
-    """Return the n-grams of a form in order, those that occur twice given twice.
+def all_grams(form: str, sizes: Sequence[int] = GRAM_SIZES) -> list[str]:
+    """Return the n-grams of a form by size and in order, those that occur twice given twice.
 
     Example:
-        >>> all_grams("rex")
-        ['<re', 'rex', 'ex>', '<rex', 'rex>', '<rex>']
+        >>> all_grams("rex"), all_grams("rex", SEARCHED_SIZES)
+        (['<re', 'rex', 'ex>', '<rex', 'rex>', '<rex>'], ['<rex', 'rex>', '<rex>'])
     """
     padded = marked(form)
     return [
-        padded[start : start + size]
-        for size in GRAM_SIZES
-        for start in range(len(padded) - size + 1)
+        padded[start : start + size] for size in sizes for start in range(len(padded) - size + 1)
     ]
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from allusion_es.corpora.passage import Passage
     from allusion_es.front.comparison import Pair
     from allusion_es.retrieval.index import CandidateIndex
-    from allusion_es.retrieval.pipeline import Answer
 
 
 class PairFormat(StrEnum):
@@ -101,12 +100,8 @@ def compare(
     """
     from allusion_es.cli.progress import progress
     from allusion_es.corpora.passage_files import read_files
-    from allusion_es.front.comparison import (
-        TOGETHER,
-        answers_in_processes,
-        answers_of_pairs,
-        best_pairs,
-    )
+    from allusion_es.front.comparison import answers_of_pairs, best_pairs
+    from allusion_es.front.many_answers import ManyAnswers
     from allusion_es.front.queries import passage_queries
     from allusion_es.retrieval.options import search_filter_of
     from allusion_es.retrieval.pipeline import QueryOptions, Retriever
@@ -137,22 +132,14 @@ def compare(
     # Options are checked here, before other processes begin.
     retriever = Retriever(index, options)
     queries = passage_queries(targets)
-    parts = progress(
-        answers_in_processes(open_index, options, queries, processes),
-        "Comparing",
-        -(-len(queries) // TOGETHER),
-    )
-    answers: list[Answer] = []
-    warnings: dict[str, None] = {}
-    for part, warned in parts:
-        answers += part
-        warnings.update(dict.fromkeys(warned))
+    found = ManyAnswers(retriever, open_index, queries, processes)
+    answers = list(progress(found, "Comparing", len(queries)))
     pairs = best_pairs(answers, targets, retriever, top)
     if html is not None:
         from allusion_es.cli.query import write_answers
 
         method = f"{first_stage}.{rerank}, the best {len(pairs)} pairs"
-        write_answers(html, answers_of_pairs(answers, pairs), retriever, index, method)
+        write_answers(html, answers_of_pairs(answers, pairs), retriever, method, found)
     else:
         _print(pairs, format or PairFormat.table)
     noun = "pair" if len(pairs) == 1 else "pairs"
@@ -161,7 +148,7 @@ def compare(
         f"{source}; scores order them, and say nothing by themselves",
         file=sys.stderr,
     )
-    for warning in warnings:
+    for warning in found.warnings:
         print(f"note: {warning}", file=sys.stderr)
     if key and bad.count:
         # Found again as it is, it would not say what it lacks.

@@ -2,41 +2,25 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 
 from allusion_es.core.code import code_hash
 from allusion_es.core.errors import InputError
-from allusion_es.core.processes import in_processes
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.passage_files import collection_files
 from allusion_es.language.latin.analysis import STOP_WORDS, Analyser
 from allusion_es.language.latin.tokenise import ENCLITICS
-from allusion_es.retrieval.index import CandidateIndex
-from allusion_es.retrieval.pipeline import (
-    Answer,
-    QueryOptions,
-    Retriever,
-    answerable,
-    attempt_analysis,
-)
-from allusion_es.retrieval.reranking import QueryFrequencies
-from allusion_es.retrieval.types import Hit, Query
+from allusion_es.retrieval.pipeline import Answer, Retriever
+from allusion_es.retrieval.types import Hit
 from allusion_es.retrieval.weighting import lucene_idf
 
 _PARTS = ("core", "language", "corpora", "retrieval", "local")
 """Packages on whose code an index depends: after a change of one, none that is kept is used."""
 
 _FUNCTION_WORDS = STOP_WORDS.union(ENCLITICS)
-
-TOGETHER = 64
-"""Queries of a part, which a process answers at once."""
-
-_PARTS_A_PROCESS = 2
-"""Parts that make a process worth its start."""
 
 _WITHIN_A_QUERY = frozenset({"learned"})
 """Rerankers whose scores say which passage is best for a query, and not how good it is."""
@@ -107,6 +91,7 @@ def best_pairs(
     Example:
         >>> from allusion_es.front.queries import passage_queries
         >>> from allusion_es.local.memory import index_texts
+        >>> from allusion_es.retrieval.pipeline import QueryOptions
         >>> index = index_texts({"Aen.1.1": "Arma virumque cano", "Aen.1.2": "Italiam fato"})
         >>> retriever = Retriever(index, QueryOptions.chosen(rerank="none", first_stage="bm25"))
         >>> lines = [Passage("Luc.1.2", "fato victus"), Passage("Luc.1.3", "et armis")]
@@ -166,53 +151,6 @@ def shared_words(answer: Answer, text: str, analyser: Analyser) -> tuple[str, ..
             kept = common if _FUNCTION_WORDS & {token, lemma} else words
             kept.setdefault(lemma, answer.query.query.text[start:end])
     return tuple((words or common).values())
-
-
-_Part = tuple[list[Answer], tuple[str, ...]]
-"""The answers to some of the queries, and the warnings of the retriever that gave them."""
-
-
-def answers_in_processes(
-    open_index: Callable[[], CandidateIndex],
-    options: QueryOptions,
-    queries: Sequence[Query],
-    workers: int,
-) -> Iterator[_Part]:
-    """The answers to queries in their order, part by part, from several processes.
-
-    They are those that one process gives.
-
-    Args:
-        open_index: Opens the index; other processes call it too.
-        options: How queries are answered.
-        queries: The queries.
-        workers: Most processes.
-    """
-    parts = [queries[at : at + TOGETHER] for at in range(0, len(queries), TOGETHER)]
-    start = partial(_answerer, open_index, options, tuple(queries))
-    # A process must start and open the index, which takes longer than a few parts.
-    if min(workers, len(parts) // _PARTS_A_PROCESS) < 2:
-        answer = start()
-        yield from map(answer, parts)
-        return
-    advice = "run it again with fewer --workers"
-    for _, part in in_processes(start, parts, min(workers, len(parts)), advice, ordered=True):
-        yield part
-
-
-def _answerer(
-    open_index: Callable[[], CandidateIndex], options: QueryOptions, queries: Sequence[Query]
-) -> Callable[[Sequence[Query]], _Part]:
-    """The function that answers a part of the queries, with an index of its own."""
-    retriever = Retriever(open_index(), options)
-    # They must not depend on how the queries are divided.
-    analysed = (attempt_analysis(query, retriever.analyser) for query in queries)
-    frequencies = QueryFrequencies(answerable(analysed))
-
-    def answer(part: Sequence[Query]) -> _Part:
-        return list(retriever.answers(part, frequencies)), retriever.warnings
-
-    return answer
 
 
 def answers_of_pairs(answers: Iterable[Answer], pairs: Iterable[Pair]) -> Iterator[Answer]:

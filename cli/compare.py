@@ -108,6 +108,8 @@ def compare(
     from allusion_es.cli.progress import progress
     from allusion_es.corpora.passage_files import read_files
     from allusion_es.front.comparison import compare_passages, open_source
+    from allusion_es.language.latin.analysis import Analyser
+    from allusion_es.retrieval.latin import CollectionDoubt
     from allusion_es.retrieval.options import search_filter_of
     from allusion_es.retrieval.pipeline import QueryOptions
     from allusion_es.retrieval.unanswered import left_out
@@ -116,7 +118,9 @@ def compare(
     bad = BadRecords()
     processes = workers or os.cpu_count() or 1
     # The target first: a slip in it must not cost the building of an index.
-    targets = list(progress(read_files([target], on_bad=bad), f"Reading {target.name}"))
+    doubts = {name: CollectionDoubt(Analyser()) for name in (target.name, source)}
+    passages = doubts[target.name].watch(read_files([target], on_bad=bad))
+    targets = list(progress(passages, f"Reading {target.name}"))
     opened = open_source(
         source,
         library(processes),
@@ -124,6 +128,7 @@ def compare(
         None if server.url is None else server.connect,
         bad,
         progress,
+        doubts[source].watch,
     )
     options = QueryOptions.chosen(
         first_stage=first_stage,
@@ -162,7 +167,8 @@ def compare(
         f"{len(retriever.index):,} of {source}; scores order them, and say nothing by themselves",
         file=sys.stderr,
     )
-    for note in found.notes:
+    doubtful = [f"{name}: {note}" for name, each in doubts.items() for note in each.notes()]
+    for note in (*found.notes, *doubtful):
         print(f"note: {note}", file=sys.stderr)
     if bad.count:
         # Found again as it is, it would not say what it lacks.

@@ -689,6 +689,7 @@ def open_source(
     connect: Callable[[], Server] | None = None,
     on_bad: OnBad = raise_bad,
     progress: Progress = silent,
+    watch: Callable[[Iterable[Passage]], Iterable[Passage]] = iter,
 ) -> Source:
     """The index of a file or folder, which is built where it is not kept yet, or that of a name.
 
@@ -700,6 +701,7 @@ def open_source(
         connect: Connects with the server where indexes are; None for none.
         on_bad: Called with the error of a record that cannot be read.
         progress: Told of the passages that are read, and of those that are indexed.
+        watch: Sees the passages that are read, and gives them on.
 
     Raises:
         InputError: There is neither such a file nor such an index, or no passage can be read.
@@ -711,7 +713,7 @@ def open_source(
         return Source(partial(open_named, str(source)), _nothing)
 
     def passages() -> Iterable[Passage]:
-        return progress(read_files([path], on_bad=on_bad), f"Indexing {path.name}")
+        return progress(watch(read_files([path], on_bad=on_bad)), f"Indexing {path.name}")
 
     if connect is None:
         key = collection_key([path])

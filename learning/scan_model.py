@@ -155,8 +155,11 @@ def plain_pieces(
 
 def _read(index: CandidateIndex, analysis: Analysis, mode: str) -> Reading:
     citations = index.citations if mode == "default" else None
-    reading = read(index, analysis, SearchFilter(), citations, fast=mode == "fast")
-    # The words of thousands of passages are not needed any more, and would fill the memory.
+    return without_texts(read(index, analysis, SearchFilter(), citations, fast=mode == "fast"))
+
+
+def without_texts(reading: Reading) -> Reading:
+    """A reading without the words of its thousands of passages, which would fill the memory."""
     empty = code_texts([])
     texts = CandidateTexts(reading.texts.ids, empty, empty, np.zeros(0))
     return replace(reading, texts=texts)

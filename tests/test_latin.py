@@ -125,7 +125,7 @@ def test_a_collection_that_is_hardly_latin_is_doubted(
     assert len(list(doubt.watch(vulgate_passages))) == len(vulgate_passages)
     assert doubt.notes() == []
     (tmp_path / "homer.ilias.tess").write_text(
-        "<il. 1.1>\tμῆνιν ἄειδε θεὰ Πηληϊάδεω\n<il. 1.2>\t1 2 3\n"
+        "<il. 1.1>\tμῆνιν ἄειδε θεὰ Πηληϊάδεω\n<il. 1.2>\t1 2 3\n"  # noqa: RUF001 - Greek
     )
     (tmp_path / "vergil.aeneid.tess").write_text("<verg. aen. 1.1>\tArma virumque cano\n")
     done = run("index", str(tmp_path), "--name", "doubtful", "--no-vectors")

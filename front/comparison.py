@@ -751,10 +751,13 @@ def _check_named(
         if not is_here:
             check_name(name)
             open_named(name)
-    except (IndexMissingError, UsageError) as error:
-        there = str(error) if isinstance(error, IndexMissingError) else "nor can one have it"
+    except UsageError as error:
         raise InputError(
-            f"{name}: there is no such file, and no index of that name; {there}"
+            f"{name}: there is no such file, and no index can have that name"
+        ) from error
+    except IndexMissingError as error:
+        raise InputError(
+            f"{name}: there is no such file, and no index of that name; {error}"
         ) from error
 
 

@@ -209,8 +209,13 @@ def fit_pieces(pieces: Sequence[Piece], *, trees: bool) -> Calibration:
         model = replace(model, trees=tuple(found))
     scored = [(piece, *scores(piece, model)) for piece in pieces]
     judged = [found for each in scored for found in findings(*each, _LEAST)]
-    line = fit(np.array([[odds] for *_, odds in judged]), np.array([int(r) for _, r, _ in judged]))
+    rights = [right for _, right, _ in judged]
+    if all(rights) or not any(rights):
+        return model  # of findings that are all alike nothing can be learned
+    line = fit(np.array([[odds] for *_, odds in judged]), np.array(rights, dtype=np.int64))
     slope = line.weights[0]
+    if slope <= 0:
+        return model  # by chance, of a few findings: what is likelier must stay so
     return Calibration(
         slope * model.bias + line.bias,
         tuple(slope * weight for weight in model.weights),

@@ -73,8 +73,9 @@ def choose(reading: Reading, log_odds: Floats, probabilities: Floats, least: flo
     ids, segments = reading.texts.ids, reading.segments
     order = sorted(
         range(len(segments)),
+        # Not by probability, which is 1 for all that are sure enough.
         key=lambda number: (
-            -probabilities[number],
+            -log_odds[number],
             ids[segments.passages[number]],
             segments.firsts[number],
         ),

@@ -387,3 +387,9 @@ def test_each_text_of_a_corpus_has_its_own_header(tmp_path: Path) -> None:
     path.write_text(corpus.format(tei("<title>Unus</title><author>Beda</author>", "<p>Unus</p>")))
     assert [(p.id, p.author) for p in read_passages(path)] == [("patres.p1", "Beda")]
     assert read_source(path).author == "Beda"
+    # A text may hold others, whose words are theirs alone.
+    inner = tei("<title>Intus</title>", "<p n='1'>arma virumque</p>", " xml:id='in'")
+    path.write_text(tei("<title>Foris</title>", "").replace("<body>", f"<body>{inner}"))
+    assert [(p.id, p.work, p.text) for p in read_passages(path)] == [
+        ("patres.in.1", "Intus", "arma virumque")
+    ]

@@ -247,11 +247,15 @@ def test_an_index_on_a_server_is_kept_there(
     ("arguments", "status", "said"),
     [
         (["{source}", "missing.tess"], 4, "missing.tess: cannot be read"),
-        (["missing.tess", "{target}"], 4, "missing.tess: there is no such file, and no index of"),
+        (["missing.tess", "{target}"], 4, "missing.tess: there is no such file, and no index can"),
         (["no-such-index", "{target}"], 4, "no-such-index: there is no such file, and no index"),
         (["{source}", "{target}", "--top", "0"], 2, "--top"),
         (["{source}", "{target}", "--window", "0"], 2, "--window"),
-        (["Vergil", "{target}"], 4, "Vergil: there is no such file, and no index of that name"),
+        (
+            ["Vergil", "{target}"],
+            4,
+            "Vergil: there is no such file, and no index can have that name",
+        ),
         (["{source}", "{target}", "--rerank", "nil"], 11, "no rerankers plug-in 'nil'"),
         (["{source}", "{target}", "--author", "Ovid"], 2, "--author: index 'vergil-aeneid-"),
         (["{source}", "{target}", "--html", "a.txt"], 2, "must end in .html"),

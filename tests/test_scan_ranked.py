@@ -1,5 +1,6 @@
 """Scans of collections other than the Bible, which are read by the ranker."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,16 @@ from processes import Run
 
 from allusion_es.core.errors import InputError
 from allusion_es.corpora.source import read_source
+from allusion_es.evaluation.gold.files import make_link
 from allusion_es.language.latin.analysis import Analyser
+from allusion_es.learning.collection_ranker import RankerLearner, parts_of
+from allusion_es.learning.collection_scan import learn_scan, scan_file, scan_pieces
+from allusion_es.learning.links import known_links, read_collection
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
+from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.scanning.measured import is_ranked, scan_model, unmeasured
-from allusion_es.scanning.model import RANKED, SCORE, ScanOptions, calibration
+from allusion_es.scanning.model import RANKED, SCORE, ScanOptions, calibration, ranked_calibration
 from allusion_es.scanning.ranked import LONGEST, pieces, ranked_reading
 from allusion_es.scanning.scanner import Scanner
 
@@ -137,3 +143,67 @@ def test_a_damaged_model_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
         with pytest.raises(InputError, match="not the model of a scan"):
             scan_model(index, ScanOptions())
+
+
+WORDS = ("arma", "bellum", "cano", "deus", "ensis", "fatum", "genus", "hora", "ignis", "nox")
+
+
+def line(number: int) -> str:
+    return f"{WORDS[number % 10]} {WORDS[number // 10]} et {WORDS[(3 * number + 1) % 10]} mare"
+
+
+def test_probabilities_are_learned_from_links_and_measured_on_others() -> None:
+    """Links whose every finding is right, in one of two parts: their order must stay."""
+    index = index_texts({f"aen.{number}": line(number) for number in range(60)})
+    gold = [
+        make_link(
+            {
+                "query_id": f"{number}",
+                "text": line(number),
+                "relevant": [f"aen.{number}"],
+                "title": f"opus {number % 2}",
+            },
+            Path("gold.jsonl"),
+            number,
+        )
+        for number in range(60)
+    ]
+    links, _ = known_links(gold, read_collection(index), index_analyser(index))
+    learner = RankerLearner(index)
+    examples = learner.examples(links)
+    pieces = scan_pieces(index, learner, examples, parts_of(examples, 2))
+    assert len(pieces) == 60
+    model = learn_scan(pieces)
+    assert model is not None
+    assert model.weights[0] > 0
+    point = model.measured(model.threshold)
+    assert point is not None
+    assert point.recall > 0.9
+    # The same links give the same file, which is read as it was written.
+    again = learn_scan(scan_pieces(index, learner, examples, parts_of(examples, 2)))
+    assert scan_file(index, model) == scan_file(index, again or model)
+    assert ranked_calibration(json.loads(scan_file(index, model))) == model
+    # Of one part alone nothing can be measured.
+    assert learn_scan(scan_pieces(index, learner, examples, [[*range(60)]])) is None
+    assert learn_scan(scan_pieces(index, learner, examples, [[*range(60)], []])) is None
+
+
+def test_a_server_has_the_same_findings(
+    run: Run, tmp_path: Path, elasticsearch_url_any: str
+) -> None:
+    table, path = tmp_path / "aeneid.tsv", tmp_path / "lucan.txt"
+    table.write_text("id\ttext\n" + "".join(f"{n}\t{text}\n" for n, text in AENEID.items()))
+    path.write_text(LUCAN)
+    found = []
+    for there in ((), ("--es", elasticsearch_url_any)):
+        done = run("index", str(table), "--name", "ranked-both", *there)
+        assert done.returncode == 0, done.stderr
+        done = run("scan", str(path), "--name", "ranked-both", "--format", "json", *there)
+        assert done.returncode == 0, done.stderr
+        found.append([json.loads(row) for row in done.stdout.splitlines()])
+    here, there_ = found
+    assert len(here) >= 2
+    for one, other in zip(here, there_, strict=True):
+        assert one["passages"] == other["passages"]
+        assert (one["start"], one["end"]) == (other["start"], other["end"])
+        assert one["probability"] == pytest.approx(other["probability"], abs=1e-4)

@@ -124,9 +124,9 @@ def read_cited_tei(
     texts = []
     for number, part in enumerate(reader.texts, start=1):
         units = tuple(part.citations.units(source))
-        whole = CitedUnit("", part.start, part.end, part.line)
-        if not units and source.text[part.start : part.end].strip():
-            units = (whole,)
+        has_texts = any(other.around is part for other in reader.texts)
+        if not units and not has_texts and source.text[part.start : part.end].strip():
+            units = (CitedUnit("", part.start, part.end, part.line),)
         texts.append(
             CitedText(
                 part.found("title"),

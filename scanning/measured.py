@@ -100,15 +100,15 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
         >>> unmeasured(index, ScanOptions())
         'not calibrated for this collection, only for the Vulgate'
         >>> unmeasured(index_texts({"aen.1.1": "Arma uirumque cano"}), ScanOptions())
-        "not calibrated for this collection; 'allusion-es learn' does it from places that are known"
+        "not calibrated for this collection, which 'allusion-es learn' does from known places"
     """
     if is_ranked(index, options):
         record = _learned(index)
         known = None if record is None else _measured_on(record)
         if known is None or not known.is_collection(index):
             return (
-                "not calibrated for this collection; 'allusion-es learn' does it from places that "
-                "are known"
+                "not calibrated for this collection, which 'allusion-es learn' does from known "
+                "places"
             )
     else:
         known = _shipped()

@@ -111,7 +111,7 @@ def test_a_ranker_is_learned_installed_and_taken_back(run: Run, folder: Path) ->
         assert done.returncode == 0, done.stderr
         return done.stderr
 
-    assert "(not calibrated for this collection; 'allusion-es learn'" in scanned()
+    assert "(not calibrated for this collection, which 'allusion-es learn'" in scanned()
     assert "and the probabilities of scans, learned from 250 links" in learn(
         file, "--folds", "2", "--yes"
     )

@@ -108,7 +108,7 @@ def test_a_scan_reads_by_the_ranker_and_says_that_nothing_was_measured(
     assert found["aen.6.816",].text == "popularibus auris"
     assert found["aen.9.97",].text == "permissa potestas"
     assert not any(one.calibrated for one in found.values())
-    assert "not calibrated for this collection; 'allusion-es learn'" in scanner.unmeasured
+    assert "not calibrated for this collection, which 'allusion-es learn'" in scanner.unmeasured
     assert scanner.points == ()
     again = Scanner(index, ScanOptions(threshold=0.3)).scan(read_source(path))
     assert list(again) == list(found.values())
@@ -117,7 +117,7 @@ def test_a_scan_reads_by_the_ranker_and_says_that_nothing_was_measured(
     assert run("index", str(table), "--name", "ranked", "--no-vectors").returncode == 0
     done = run("scan", str(path), "--name", "ranked", "--format", "json")
     assert done.returncode == 0
-    assert "(not calibrated for this collection; 'allusion-es learn' does it" in done.stderr
+    assert "(not calibrated for this collection, which 'allusion-es learn' does" in done.stderr
 
 
 def test_the_bible_and_fast_scans_are_read_as_before(vulgate_index: LocalIndex) -> None:

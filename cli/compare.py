@@ -158,7 +158,7 @@ def compare(
     if html is not None:
         from allusion_es.cli.query import write_answers
 
-        write_answers(html, found.answers(), retriever, retriever.index, found.method)
+        write_answers(html, found.answers(), retriever, found.method, found.found)
     else:
         _print(found, format or PairFormat.table)
     noun = "pair" if len(found) == 1 else "pairs"

@@ -1,5 +1,7 @@
 """`allusion-es query`: which passages do these words allude to?"""
 
+import functools
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
@@ -30,7 +32,7 @@ from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from allusion_es.es.partial import Partial
-    from allusion_es.retrieval.index import CandidateIndex
+    from allusion_es.front.many_answers import ManyAnswers
     from allusion_es.retrieval.pipeline import Answer, Retriever
     from allusion_es.retrieval.unanswered import Unanswered
 
@@ -41,8 +43,8 @@ def write_answers(
     path: Path,
     answers: "Iterable[Answer]",
     retriever: "Retriever",
-    index: "CandidateIndex",
     method: str,
+    found: "ManyAnswers",
     note: Callable[[], str] = str,
 ) -> None:
     """Write a report of a retriever's answers, and say on stderr what is in it.
@@ -50,10 +52,10 @@ def write_answers(
     Args:
         path: Where to.
         answers: The answers.
-        retriever: Who gives them.
-        index: Where they are from.
+        retriever: Knows the index, and how words are analysed and compared.
         method: How they were found, for people to read.
-        note: Asked once all answers are there; "" or what else the report must say.
+        found: Has the notes and warnings once all answers are there.
+        note: Asked then; "" or what else the report must say.
 
     Raises:
         StorageError: The file cannot be written.
@@ -69,16 +71,17 @@ def write_answers(
                 failed.append(answer.query.query.query_id)
             yield answer
 
-    found = list(findings_of(noted(), index, retriever.analyser, retriever.compared, method))
+    index = retriever.index
+    findings = list(findings_of(noted(), index, retriever.analyser, retriever.compared, method))
     lack = f"Queries that could not be answered: {', '.join(failed)}." if failed else ""
     meta = ReportMeta(
         title=f"Allusions to {index.name}",
         method=f"Method {method}, index {index.name}",
-        notes=(*retriever.notes, *retriever.warnings, *filter(None, (note(), lack))),
+        notes=(*found.notes, *found.warnings, *filter(None, (note(), lack))),
     )
-    write_report(path, found, meta)
-    matches = sum(len(finding.matches) for finding in found)
-    print(f"{path}: {len(found)} queries, {matches} passages", file=sys.stderr)
+    write_report(path, findings, meta)
+    matches = sum(len(finding.matches) for finding in findings)
+    print(f"{path}: {len(findings)} queries, {matches} passages", file=sys.stderr)
 
 
 class QueryFields(StrEnum):
@@ -176,6 +179,14 @@ def query(
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     tag: Annotated[str, typer.Option(help="Name of the run in TREC output.")] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes for a file of many queries; one a processor by default.",
+            show_default=False,
+        ),
+    ] = None,
     allow_partial: AllowPartial = False,
     *,
     server: ServerOptions,
@@ -184,6 +195,7 @@ def query(
 
     Without an index, the first query fetches the Vulgate and builds it.
     """
+    from allusion_es.front.many_answers import ManyAnswers
     from allusion_es.front.queries import read_queries
     from allusion_es.retrieval.options import search_filter_of
     from allusion_es.retrieval.pipeline import QueryOptions, Retriever
@@ -192,9 +204,9 @@ def query(
     takes_html(context, html, "format", "tag")
     queries = read_queries(text, input_format, column_names(text=text_column, query_id=id_column))
     partial = partial_of(allow_partial, server)
-    index = open_candidate_index(name, server, partial)
+    open_index = functools.partial(open_candidate_index, name, server, partial)
     retriever = Retriever(
-        index,
+        open_index(),
         QueryOptions.chosen(
             first_stage=first_stage,
             field=field,
@@ -216,14 +228,19 @@ def query(
         ),
     )
     unanswered: list[Unanswered] = []
-    told = _told(retriever.answers(queries), len(queries), html is not None, unanswered)
+    # Other processes could not tell this one which shards they missed.
+    processes = 1 if allow_partial else workers or os.cpu_count() or 1
+    found = ManyAnswers(retriever, open_index, queries, processes)
+    told = _told(found, len(queries), html is not None, unanswered)
     method = f"{first_stage}.{field}.{rerank}"
     if html is not None:
-        write_answers(html, told, retriever, index, method, lambda: missing_note(partial))
+        write_answers(html, told, retriever, method, found, lambda: missing_note(partial))
     else:
         _print(told, retriever, format or AnswerFormat.table, tag or method, explain, partial)
+        for note in found.notes if explain else ():
+            print(f"note: {note}", file=sys.stderr)
     tell_missing(partial)
-    for warning in retriever.warnings:
+    for warning in found.warnings:
         print(f"note: {warning}", file=sys.stderr)
     if unanswered:
         raise left_out(unanswered, len(queries))
@@ -252,9 +269,6 @@ def _print(
         )
         for line in output.noting_escapes(lines) if format is AnswerFormat.trec else lines:
             print(line)
-    if explain:
-        for note in retriever.notes:
-            print(f"note: {note}", file=sys.stderr)
 
 
 def _told(

@@ -16,7 +16,6 @@ from allusion_es.core.errors import (
     InputError,
     UsageError,
 )
-from allusion_es.core.processes import in_processes
 from allusion_es.core.progress import Progress, silent
 from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.passage_files import collection_files, read_files
@@ -37,6 +36,7 @@ from allusion_es.front.indexes import (
     open_index,
     passages_of,
 )
+from allusion_es.front.many_answers import ManyAnswers
 from allusion_es.front.queries import passage_queries
 from allusion_es.language.latin.analysis import STOP_WORDS, Analyser
 from allusion_es.language.latin.tokenise import ENCLITICS
@@ -45,15 +45,8 @@ from allusion_es.reports.notebook import cell, note, table
 from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.index import CandidateIndex, check_name
 from allusion_es.retrieval.options import search_filter_of
-from allusion_es.retrieval.pipeline import (
-    Answer,
-    QueryOptions,
-    Retriever,
-    answerable,
-    attempt_analysis,
-)
-from allusion_es.retrieval.reranking import QueryFrequencies
-from allusion_es.retrieval.types import Hit, Query
+from allusion_es.retrieval.pipeline import Answer, QueryOptions, Retriever
+from allusion_es.retrieval.types import Hit
 from allusion_es.retrieval.unanswered import Unanswered
 from allusion_es.retrieval.weighting import lucene_idf
 
@@ -64,12 +57,6 @@ _PARTS = ("core", "language", "corpora", "retrieval", "local")
 """Packages on whose code an index depends: after a change of one, none that is kept is used."""
 
 _FUNCTION_WORDS = STOP_WORDS.union(ENCLITICS)
-
-TOGETHER = 64
-"""Queries of a part, which a process answers at once."""
-
-_PARTS_A_PROCESS = 2
-"""Parts that make a process worth its start."""
 
 _WITHIN_A_QUERY = frozenset({"learned"})
 """Rerankers whose scores say which passage is best for a query, and not how good it is."""
@@ -181,7 +168,8 @@ def best_pairs(
             (`RANK_PRICE`); what they add is added to the score, where it is the sum above.
 
     Example:
-        >>> from allusion_es.front.queries import passage_queries
+        >>> from allusion_es.front.many_answers import ManyAnswers
+    from allusion_es.front.queries import passage_queries
         >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Aen.1.1": "Arma virumque cano", "Aen.1.2": "Italiam fato"})
         >>> retriever = Retriever(index, QueryOptions.chosen(rerank="none", first_stage="bm25"))
@@ -383,14 +371,15 @@ class Comparison(Sequence[Pair]):
         answers: The answers to the passages of the target, in their order.
         targets: The passages of the target.
         retriever: Who answers as they were answered.
+        found: Gave the answers.
         top: How many pairs to keep.
         window: See `best_pairs`.
-        warnings: What those who gave the answers have to say.
 
     Attributes:
         pairs: The pairs, best first.
         targets: How many passages the target has.
         retriever: As given; its `index` is that of the source.
+        found: As given.
         notes: What a reader should know, such as which work was left out.
         unanswered: The passages of the target for which nothing could be asked, with the reason.
     """
@@ -400,13 +389,14 @@ class Comparison(Sequence[Pair]):
         answers: Sequence[Answer],
         targets: Sequence[Passage],
         retriever: Retriever,
+        found: ManyAnswers,
         top: int,
         window: int,
-        warnings: Iterable[str],
     ) -> None:
         self.pairs = tuple(best_pairs(answers, targets, retriever, top, window))
         self.targets = len(targets)
-        self.notes = tuple(dict.fromkeys(warnings))
+        self.found = found
+        self.notes = found.warnings
         self.unanswered = [
             Unanswered(answer.query.query, answer.failure)
             for answer in answers
@@ -605,7 +595,7 @@ def compare_passages(
         top: How many pairs to keep.
         window: See `best_pairs`.
         workers: Most processes.
-        progress: Told of the parts of the queries that are answered.
+        progress: Told of the queries that are answered.
 
     Raises:
         UsageError: A number is below 1, or another option cannot be used.
@@ -620,60 +610,9 @@ def compare_passages(
     # Options are checked here, before other processes begin.
     retriever = Retriever(open_source(), options)
     queries = passage_queries(targets)
-    parts = answers_in_processes(open_source, options, queries, workers)
-    answers: list[Answer] = []
-    warnings: list[str] = []
-    for part, warned in progress(parts, "Comparing", -(-len(queries) // TOGETHER)):
-        answers += part
-        warnings += warned
-    return Comparison(answers, targets, retriever, top, window, warnings)
-
-
-_Part = tuple[list[Answer], tuple[str, ...]]
-"""The answers to some of the queries, and the warnings of the retriever that gave them."""
-
-
-def answers_in_processes(
-    open_index: Callable[[], CandidateIndex],
-    options: QueryOptions,
-    queries: Sequence[Query],
-    workers: int,
-) -> Iterator[_Part]:
-    """The answers to queries in their order, part by part, from several processes.
-
-    They are those that one process gives.
-
-    Args:
-        open_index: Opens the index; other processes call it too.
-        options: How queries are answered.
-        queries: The queries.
-        workers: Most processes.
-    """
-    parts = [queries[at : at + TOGETHER] for at in range(0, len(queries), TOGETHER)]
-    start = partial(_answerer, open_index, options, tuple(queries))
-    # A process must start and open the index, which takes longer than a few parts.
-    if min(workers, len(parts) // _PARTS_A_PROCESS) < 2:
-        answer = start()
-        yield from map(answer, parts)
-        return
-    advice = "run it again with fewer --workers"
-    for _, part in in_processes(start, parts, min(workers, len(parts)), advice, ordered=True):
-        yield part
-
-
-def _answerer(
-    open_index: Callable[[], CandidateIndex], options: QueryOptions, queries: Sequence[Query]
-) -> Callable[[Sequence[Query]], _Part]:
-    """The function that answers a part of the queries, with an index of its own."""
-    retriever = Retriever(open_index(), options)
-    # They must not depend on how the queries are divided.
-    analysed = (attempt_analysis(query, retriever.analyser) for query in queries)
-    frequencies = QueryFrequencies(answerable(analysed))
-
-    def answer(part: Sequence[Query]) -> _Part:
-        return list(retriever.answers(part, frequencies)), retriever.warnings
-
-    return answer
+    found = ManyAnswers(retriever, open_source, queries, workers)
+    answers = list(progress(found, "Comparing", len(queries)))
+    return Comparison(answers, targets, retriever, found, top, window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from msgspec import Struct
 from allusion_es.core.errors import InputError, UsageError
 from allusion_es.core.files import decode, read_text
 from allusion_es.core.records import checked, checked_id, parse_json
-from allusion_es.corpora.documents import document_of
 from allusion_es.corpora.formats import (
     JSON_SUFFIXES,
     TABLE_SUFFIXES,
@@ -23,7 +22,6 @@ from allusion_es.corpora.formats import (
     looks_like_json,
 )
 from allusion_es.corpora.passage import Passage, Work
-from allusion_es.corpora.passage_files import read_passages
 from allusion_es.corpora.tables import read_rows, split_lines
 from allusion_es.retrieval.types import Query
 
@@ -167,9 +165,14 @@ def read_query_file(
         return _parse(read_text(path), str(path), input_format, columns)
     kind = kind_of(path, tables=True)
     suffix = path.suffix.lower()
+    # Readers of editions take long to import, and mostly words or lines are asked for.
     if kind == "tei" or suffix == TESS_SUFFIX:
+        from allusion_es.corpora.passage_files import read_passages
+
         return passage_queries(read_passages(path))
     if kind == "html" or kind == "docx":
+        from allusion_es.corpora.documents import document_of
+
         text = document_of(path, kind).text
         return _parse(text, str(path), "lines", columns)
     if suffix in TABLE_SUFFIXES:

@@ -20,7 +20,7 @@ from allusion_es.core.processes import in_order
 from allusion_es.core.progress import Progress, silent
 from allusion_es.core.temporary_files import SpilledArray, TemporaryFiles
 from allusion_es.language.citations.vectors import CitationVectors
-from allusion_es.language.citations.word_parts import all_grams, gram_key
+from allusion_es.language.citations.word_parts import searched_gram_keys
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.local.format import (
     ENCODER_VECTORS,
@@ -287,22 +287,15 @@ class WordNgrams:
         """The n-grams of those of `words` that are tokens, shape (len(words),)."""
         from scipy.sparse import csr_array  # takes long to import
 
-        numbers: dict[int, int] = {}
-        columns = array("i")
-        ends = array("q", [0])
-        for word, is_token in zip(words, tokens.tolist(), strict=True):
-            if is_token:
-                found = map(gram_key, all_grams(word))
-                columns.extend([numbers.setdefault(key, len(numbers)) for key in found])
-            ends.append(len(columns))
-        keys = np.array(list(numbers), dtype=np.int64)
-        order = np.argsort(keys)
-        place_of = np.empty(len(keys), dtype=np.int64)
-        place_of[order] = np.arange(len(keys))
+        places = np.flatnonzero(tokens)
+        found, sizes = searched_gram_keys([words[place] for place in places.tolist()])
+        keys, columns = np.unique(found, return_inverse=True)
+        lengths = np.zeros(len(words), dtype=np.int64)
+        lengths[places] = sizes
+        ends = np.concatenate(([0], np.cumsum(lengths)))
         ones = np.ones(len(columns), dtype=np.int32)
-        shape = (len(ends) - 1, len(keys))
-        places = place_of[np.array(columns, dtype=np.int64)]
-        return WordNgrams(keys[order], csr_array((ones, places, np.array(ends)), shape=shape))
+        shape = (len(words), len(keys))
+        return WordNgrams(keys, csr_array((ones, columns, ends), shape=shape))
 
     def counts(self, codes: NDArray[np.int64], lengths: NDArray[np.int64]) -> "csr_array":
         """How often each passage has each n-gram, shape (passages, len(keys)).

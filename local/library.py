@@ -9,7 +9,6 @@ from pathlib import Path
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError, UsageError
 from allusion_es.core.files import data_dir
 from allusion_es.core.progress import Progress, silent
-from allusion_es.corpora.bible.vulgate import read_vulgate
 from allusion_es.corpora.packages import VULGATE, default_vectors, fetch
 from allusion_es.corpora.passage import Passage
 from allusion_es.language.citations.vectors import CitationVectors
@@ -21,12 +20,11 @@ from allusion_es.language.encoders.sentences import (
 from allusion_es.language.encoders.settings import EncoderChoice, EncoderSettings
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.language.vectors.types import WordVectors
-from allusion_es.local.build import build_local
 from allusion_es.local.index import KeptVectors, LocalIndex
-from allusion_es.retrieval.analysed import Unanalysed, reread
+from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, reread
 from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.defaults import DEFAULTS
-from allusion_es.retrieval.encoder_vectors import EncodedPassages
+from allusion_es.retrieval.encoder_vectors import EncodedPassages, PassageVectors
 from allusion_es.retrieval.index import MAX_K1, IndexSettings, check_name
 
 VULGATE_NAME = DEFAULTS.name
@@ -154,7 +152,7 @@ class Library:
 
     def build_prepared(self, name: str, prepared: Prepared) -> int:
         """Build an index of what `prepare` gave, as `build` does."""
-        return build_local(self.path(name), *prepared, self.workers, self._progress)
+        return self._built(self.path(name), prepared)
 
     def kept(
         self,
@@ -182,7 +180,7 @@ class Library:
                 index.check()
                 path.touch()
                 return index
-        build_local(path, *self.prepare(passages(), options), self.workers, self._progress)
+        self._built(path, self.prepare(passages(), options))
         others = sorted(path.parent.glob(f"[!.]*{_SUFFIX}"), key=lambda each: each.stat().st_mtime)
         for old in others[:-_MOST_KEPT]:
             old.unlink(missing_ok=True)
@@ -224,16 +222,26 @@ class Library:
             citations.check(index.settings.analysis)
         named = citations.name if citations else ""
         settings = replace(index.settings, citations=named, ranker=ranker)
-        build_local(
-            self.path(name),
-            reread(index),
-            settings,
-            index.vectors,
-            citations,
-            KeptVectors(index) if "dense" in index.capabilities else None,
-            self.workers,
-            self._progress,
-        )
+        encoded = KeptVectors(index) if "dense" in index.capabilities else None
+        prepared = reread(index), settings, index.vectors, citations, encoded
+        self._built(self.path(name), prepared)
+
+    def _built(
+        self,
+        path: Path,
+        prepared: tuple[
+            Unanalysed | Iterable[AnalysedPassage],
+            IndexSettings,
+            WordVectors | None,
+            CitationVectors | None,
+            PassageVectors | None,
+        ],
+    ) -> int:
+        """Build an index at a path, as `build_local` does."""
+        # Imported where it is needed: most open an index that is there.
+        from allusion_es.local.build import build_local
+
+        return build_local(path, *prepared, self.workers, self._progress)
 
     def prepare(self, passages: Iterable[Passage], options: BuildOptions) -> Prepared:
         """The arguments that `build_local` and `build_es_index` share, by the options.
@@ -280,6 +288,8 @@ class Library:
 
     def vulgate(self) -> Iterator[Passage]:
         """The verses of the Vulgate, fetched first where they are missing."""
+        from allusion_es.corpora.bible.vulgate import read_vulgate
+
         path = fetch(VULGATE, self.folder, self._progress)
         yield from self._progress(read_vulgate(path), "Indexing the Vulgate", _VERSES)
 

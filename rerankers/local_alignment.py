@@ -1,23 +1,27 @@
 """Soft local alignment: the stretches of query and passage that are most similar, in order."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats
+from allusion_es.core.arrays import Floats, Integers
 from allusion_es.core.plugins import check_range
 from allusion_es.rerankers._shared.soft_cosines import MOST_POWER
 from allusion_es.rerankers._shared.soft_cosines import power as raised
 from allusion_es.rerankers._shared.word_vectors import ChosenVectors
-from allusion_es.retrieval.coded_texts import CodedTexts
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import AnalysedQuery
 from allusion_es.retrieval.weighting import idf
 
-_TOGETHER = 128
-"""Texts of like length that are aligned at once; more would be padded to longer ones."""
+_TOGETHER = 256
+"""Texts that are aligned at once, so that memory stays bounded."""
+
+_QUANTUM = 2.0**-28
+"""Gains are rounded to multiples of it, 4e-9: then equal texts score the same to the last bit."""
 
 _GAP = "‹gap›"
 """The partner of a skipped word in explanations."""
@@ -60,24 +64,22 @@ class LocalAlignment:
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""
-        rows, gains = self._gains(query, candidates, collection)
-        return alignment_scores(rows, gains, candidates.texts, self._gap)
+        aligned = self.alignment(query, candidates, collection)
+        return alignment_scores([aligned], candidates.texts.offsets)[0]
 
     def explain(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
     ) -> list[Explanation]:
         """The gains of aligned words, and with `‹gap›` the price of words skipped between them."""
-        rows, gains = self._gains(query, candidates, collection)
+        aligned = self.alignment(query, candidates, collection)
         words, texts = query.words(candidates.field), candidates.texts
         reasons: list[Explanation] = []
         for number in range(len(candidates)):
             codes = texts.codes[texts.offsets[number] : texts.offsets[number + 1]]
-            table = np.zeros((len(rows) + 1, len(codes) + 1))
-            for row, heights in enumerate(_heights(rows, gains, codes[None], self._gap), start=1):
-                table[row] = heights[0]
-            own = gains[np.ix_(rows, codes)]
+            own = aligned.gains[np.ix_(aligned.rows, codes)]
+            table = aligned.table(codes)
             reasons.append(
-                as_contributions(_path(table, own, self._gap, words, texts.text(number)))
+                as_contributions(_path(table, own, aligned.gap, words, texts.text(number)))
             )
         return reasons
 
@@ -85,94 +87,192 @@ class LocalAlignment:
         """A note that names the word vectors in use."""
         return (self._vectors.note(collection),)
 
-    def _gains(
+    def alignment(
         self, query: AnalysedQuery, candidates: Candidates, collection: Collection
-    ) -> tuple[NDArray[np.int64], Floats]:
-        """The gains s of distinct words, and the row of each word of the query in them.
+    ) -> "Alignment":
+        """The query and the candidates, ready to be aligned."""
+        words, texts = query.words(candidates.field), candidates.texts
+        asked, found = list(dict.fromkeys(words)), texts.words
+        vectors = self._vectors.find(collection)
 
-        Returns:
-            Rows, shape (words,), and s, shape (distinct, distinct + 1); its last column is for the
-            padding behind short texts.
-        """
-        words = query.words(candidates.field)
-        asked, found = list(dict.fromkeys(words)), candidates.texts.words
-        left, right = (self._vectors.rows(collection, some) for some in (asked, found))
-        cosines = np.maximum(left @ right.T, 0.0)
-        similarity = raised(cosines, self._power).astype(np.float64)
-        similarity[candidates.texts.find(asked)] = 1.0
+        def similarities() -> Floats:
+            left, right = (self._vectors.rows(collection, some) for some in (asked, found))
+            similarity = raised(np.maximum(left @ right.T, 0.0), self._power).astype(np.float64)
+            similarity[texts.find(asked)] = 1.0
+            return similarity
+
+        # Alignments that differ only in their gap share them.
+        similarity = collection.kept(
+            similarities, LocalAlignment, query, texts, vectors, self._power
+        )
         known = [collection.statistics(candidates.field, some) for some in (asked, found)]
         asked_idf, found_idf = (idf(one.df, one.passages) for one in known)
-        gains = np.full((len(asked), len(found) + 1), -self._gap)
-        gains[:, :-1] = (
-            similarity * (np.minimum(asked_idf[:, None], found_idf) + self._gap) - self._gap
-        )
+        lighter = np.minimum(asked_idf[:, None], found_idf)
+        gains = similarity * (lighter + self._gap) - self._gap
         numbers = {word: number for number, word in enumerate(asked)}
-        return np.array([numbers[word] for word in words], dtype=np.int64), gains
+        rows = np.array([numbers[word] for word in words], dtype=np.int64)
+        return Alignment.exact(rows, gains, texts.codes, self._gap)
 
 
-def alignment_scores(
-    rows: NDArray[np.int64], gains: Floats, texts: CodedTexts, gap: float
-) -> Floats:
-    """The weight of the best alignment of a query with each text, shape (len(texts),).
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A query that is to be aligned with texts.
 
-    Args:
+    Attributes:
         rows: The query's words in order, as rows of `gains`.
-        gains: s of each word of the query and each word of the texts, and a last column of `-gap`,
-            shape (distinct, distinct + 1).
-        texts: The texts; their words themselves are not looked at.
+        gains: s of each word of the query and each word of the texts, shape (distinct, distinct).
+        codes: The words of all texts in order, as columns of `gains`.
         gap: What it costs to skip a word.
     """
-    scores = np.zeros(len(texts))
-    for numbers, codes in _padded(texts):
-        best = np.zeros((len(codes), codes.shape[1] + 1))
-        for heights in _heights(rows, gains, codes, gap):
-            np.maximum(best, heights, out=best)
-        scores[numbers] = best.max(axis=1)
-    return scores
+
+    rows: Integers
+    gains: Floats
+    codes: Integers
+    gap: float
+
+    @staticmethod
+    def exact(rows: Integers, gains: NDArray[Any], codes: Integers, gap: float) -> "Alignment":
+        """The alignment whose gains and gap are rounded to `_QUANTUM`.
+
+        Any sum of them is exact then, whatever is added on the way.
+        """
+        rounded, price = (
+            np.rint(each.astype(np.float64) / _QUANTUM) * _QUANTUM
+            for each in (gains, np.array(gap))
+        )
+        return Alignment(rows, rounded, codes, float(price))
+
+    @property
+    def is_unbroken(self) -> bool:
+        """Whether a gap costs more than all the query's words can gain: no stretch has one."""
+        return bool(self.gap >= self.gains.max(axis=1, initial=0.0)[self.rows].sum())
+
+    def table(self, codes: Integers) -> Floats:
+        """H of one text's words, shape (words of the query + 1, words of the text + 1)."""
+        offsets = np.array([0, len(codes)])
+        own = replace(self, codes=codes)
+        floor, rows = _unbroken([own], offsets) if self.is_unbroken else _gapped([own], offsets)
+        found = [(heights - floor)[0] for heights in rows]
+        return np.stack([np.zeros(len(codes) + 1), *found])
 
 
-def _padded(texts: CodedTexts) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Texts of like length and their words, shape (texts, longest), -1 behind their end."""
-    lengths = np.diff(texts.offsets)
-    order = np.argsort(lengths, kind="stable")
-    order = order[lengths[order] > 0]
-    for first in range(0, len(order), _TOGETHER):
-        some = order[first : first + _TOGETHER]
-        places = np.arange(lengths[some[-1]])
-        inside = places < lengths[some, None]
-        codes = np.full(inside.shape, -1, dtype=np.int64)
-        codes[inside] = texts.codes[(texts.offsets[some, None] + places)[inside]]
-        yield some, codes
+def alignment_scores(alignments: Sequence[Alignment], offsets: Integers) -> list[Floats]:
+    """The weight of the best alignment of a query with each text, shape (texts,) for each.
+
+    Several alignments of the same query and texts, by different words or gaps, are computed at
+    once, which takes hardly longer than one.
+
+    Args:
+        alignments: Of one query, at least one.
+        offsets: Text i of each has `codes[offsets[i]:offsets[i + 1]]`; shape (texts + 1,).
+    """
+    scores = np.zeros((len(alignments), len(offsets) - 1))
+    kinds = np.array([each.is_unbroken for each in alignments])
+    for heights, kind in ((_gapped, False), (_unbroken, True)):
+        numbers = np.flatnonzero(kinds == kind)
+        chosen = [alignments[number] for number in numbers.tolist()]
+        for first in range(0, len(offsets) - 1 if chosen else 0, _TOGETHER):
+            borders = offsets[first : first + _TOGETHER + 1]
+            part = slice(int(borders[0]), int(borders[-1]))
+            some = [replace(each, codes=each.codes[part]) for each in chosen]
+            starts = _starts(borders)
+            floor, rows = heights(some, borders)
+            best = floor.copy()
+            for here in rows:
+                np.maximum(best, here, out=best)
+            best -= floor
+            scores[numbers, first : first + len(starts)] = np.maximum.reduceat(best, starts, axis=1)
+    return list(scores)
 
 
-def _heights(
-    rows: NDArray[np.int64], gains: Floats, codes: NDArray[np.int64], gap: float
+def _starts(offsets: Integers) -> Integers:
+    """Where the columns of each text begin, if each has one more than it has words."""
+    return np.asarray(offsets[:-1] - offsets[0] + np.arange(len(offsets) - 1))
+
+
+def _gapped(alignments: Sequence[Alignment], offsets: Integers) -> tuple[Floats, Iterator[Floats]]:
+    """H_ij of one word i of the query after the other.
+
+    The columns of all texts stand side by side: for each text column 0, then one for each word.
+    With `gap j` added to column j, skipping words of a text is a running maximum. What is
+    added to the next text is more than any sum of gains, so that nothing runs over into it.
+
+    Args:
+        alignments: Of one query.
+        offsets: Of their texts.
+
+    Returns:
+        What is added to each column, shape (alignments, columns), and for each word of the query
+        H with it, of the same shape, overwritten after the next one.
+    """
+    starts, lengths = _starts(offsets), np.diff(offsets)
+    gaps = np.array([[each.gap] for each in alignments])
+    tables = [each.gains + each.gap for each in alignments]
+    most = max(float(each.gains.max(axis=1, initial=0.0)[each.rows].sum()) for each in alignments)
+    step = 2.0 ** np.ceil(np.log2(1 + most + float(gaps.max()) * (1 + lengths.max(initial=0))))
+    numbers = np.repeat(np.arange(len(starts)), lengths + 1)
+    floor: Floats = gaps * (np.arange(len(numbers)) - starts[numbers]) + step * numbers
+
+    def rows() -> Iterator[Floats]:
+        above, here = floor.copy(), np.empty_like(floor)
+        for gains in _gains(alignments, tables, starts, lengths):
+            gains[:, 1:] += above[:, :-1]
+            np.subtract(above, gaps, out=here)
+            np.maximum(here, gains, out=here)
+            np.maximum(here, floor, out=here)
+            np.maximum.accumulate(here, axis=1, out=here)
+            yield here
+            above, here = here, above
+
+    return floor, rows()
+
+
+def _unbroken(
+    alignments: Sequence[Alignment], offsets: Integers
+) -> tuple[Floats, Iterator[Floats]]:
+    """H_ij as `_gapped` gives them, where no stretch is worth a gap; nothing is added to it."""
+    starts, lengths = _starts(offsets), np.diff(offsets)
+    nothing: Floats = np.zeros((len(alignments), int(lengths.sum()) + len(starts)))
+
+    def rows() -> Iterator[Floats]:
+        above = nothing
+        for gains in _gains(alignments, [each.gains for each in alignments], starts, lengths):
+            gains[:, 1:] += above[:, :-1]
+            above = np.maximum(gains, 0.0)
+            yield above
+
+    return nothing, rows()
+
+
+def _gains(
+    alignments: Sequence[Alignment], tables: Sequence[Floats], starts: Integers, lengths: Integers
 ) -> Iterator[Floats]:
-    """H_ij of one query word i after the other, shape (texts, longest + 1)."""
-    # If a gap costs more than all the query's words can gain, no stretch has one.
-    if gap >= gains.max(axis=1, initial=0.0)[rows].sum():
-        yield from _unbroken(rows, gains, codes)
-        return
-    # With `gap j` added to column j, skipping words of the passage is a running maximum, which
-    # numpy computes for all texts at once.
-    floor = gap * np.arange(codes.shape[1] + 1.0)
-    above = np.broadcast_to(floor, (len(codes), len(floor)))
-    for row in rows.tolist():
-        here = above - gap
-        np.maximum(here[:, 1:], above[:, :-1] + (gains[row] + gap)[codes], out=here[:, 1:])
-        np.maximum(here, floor, out=here)
-        np.maximum.accumulate(here, axis=1, out=here)
-        yield here - floor
-        above = here
+    """The gains of one word of the query after the other, shape (alignments, columns).
 
+    Nothing leads to column 0 of a text: there they are below all numbers.
 
-def _unbroken(rows: NDArray[np.int64], gains: Floats, codes: NDArray[np.int64]) -> Iterator[Floats]:
-    """H_ij as `_heights` gives them, where no stretch is worth a gap."""
-    here = np.zeros((len(codes), codes.shape[1] + 1))
-    for row in rows.tolist():
-        above, here = here, np.zeros_like(here)
-        np.maximum(above[:, :-1] + gains[row][codes], 0.0, out=here[:, 1:])
-        yield here
+    Args:
+        alignments: Of one query.
+        tables: For each the gains of its distinct words, shape (distinct, words).
+        starts: The column 0 of each text.
+        lengths: The words of each text.
+    """
+    columns = int(lengths.sum()) + len(starts)
+    is_word = np.ones(columns, dtype=np.bool_)
+    is_word[starts] = False
+    codes, closed = [], []
+    for each, table in zip(alignments, tables, strict=True):
+        own = np.full(columns, table.shape[1])
+        own[is_word] = each.codes
+        codes.append(own)
+        closed.append(np.append(table, np.full((len(table), 1), -np.inf), axis=1))
+    found = np.empty((len(alignments), columns))
+    for word in range(len(alignments[0].rows)):
+        for number, each in enumerate(alignments):
+            # Any other mode than to raise writes to its place at once; all codes are right.
+            row = closed[number][each.rows[word]]
+            np.take(row, codes[number], out=found[number], mode="clip")
+        yield found
 
 
 def _path(

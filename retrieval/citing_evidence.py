@@ -58,6 +58,9 @@ class CitingEvidence:
         """
         scores = self._of_all(query).best_three
         found = np.flatnonzero(scores > 0)
+        if len(found) > most > 0:
+            # The others need not be sorted.
+            found = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
         # `ids` are sorted, so that of equal scores the first id stays first.
         best = found[np.argsort(-scores[found], kind="stable")][:most]
         return {self.texts.ids[place]: float(scores[place]) for place in best.tolist()}

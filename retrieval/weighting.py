@@ -46,9 +46,13 @@ def bm25_saturation(lengths: Integers, mean_length: float, k1: float, b: float) 
 
 
 def bm25(
-    frequency: Singles, saturation: Singles, idf: np.float32, k1: float, boost: float
+    frequency: Singles,
+    saturation: Singles,
+    idf: np.float32 | Singles,
+    k1: float,
+    boost: float | Floats,
 ) -> Singles:
-    """The part of the BM25 scores of passages that one word adds, shape of `frequency`.
+    """The part of the BM25 scores of passages that a word adds, shape of `frequency`.
 
     `boost (k1 + 1) idf f / (f + k1 (1 - b + b length / mean length))`, in the form and the
     precision in which Elasticsearch (LegacyBM25Similarity) computes it.
@@ -56,12 +60,12 @@ def bm25(
     Args:
         frequency: How often the word occurs in each passage.
         saturation: `bm25_saturation` of each passage.
-        idf: `lucene_idf` of the word.
+        idf: `lucene_idf` of the word; of several, one for each of `frequency`.
         k1: Term-frequency saturation.
-        boost: How often the word occurs in the query.
+        boost: How often the word occurs in the query, likewise.
     """
     one = np.float32(1)
-    weight = np.float32(boost) * (one + np.float32(k1)) * idf
+    weight = np.asarray(boost, dtype=np.float32) * (one + np.float32(k1)) * idf
     return np.asarray(weight - weight / (one + frequency * saturation))
 
 

@@ -3,7 +3,6 @@
 import csv
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,15 +10,7 @@ import pytest
 from conftest import Run
 
 import allusion_es as ae
-from allusion_es.corpora.passage import Passage
-from allusion_es.front.comparison import COLUMNS, answers_in_processes
-from allusion_es.language.latin.analysis import Analyser
-from allusion_es.local.build import build_local
-from allusion_es.local.index import LocalIndex
-from allusion_es.retrieval.analysed import analyse_passages
-from allusion_es.retrieval.index import IndexSettings
-from allusion_es.retrieval.pipeline import QueryOptions
-from allusion_es.retrieval.types import Query
+from allusion_es.front.comparison import COLUMNS
 
 VERGIL = """<verg. aen. 1.1>\tArma virumque cano, Troiae qui primus ab oris
 <verg. aen. 2.337>\tin flammas et in arma feror, quo tristis Erinys,
@@ -281,39 +272,3 @@ def test_one_bad_line_costs_no_other(run: Run, texts: tuple[str, str]) -> None:
         assert len(done.stdout.splitlines()) == 3
         assert f"left out: {target}:1: no tag before 'no tag'" in done.stderr
         assert f"left out: {source}:6: 'verg. aen. 12.7' has no words" in done.stderr
-
-
-def test_several_processes_give_the_same_answers(tmp_path: Path) -> None:
-    words = [
-        "arma",
-        "virum",
-        "bella",
-        "campos",
-        "fato",
-        "profugus",
-        "oris",
-        "potestas",
-        "feror",
-        "tristis",
-        "auris",
-        "vulgus",
-    ]
-    texts = [" ".join(words[(n * k) % 12] for k in (1, 2, 5)) for n in range(300)]
-    analyser = Analyser()
-    passages = [Passage(str(n), text) for n, text in enumerate(texts[:60])]
-    path = tmp_path / "source.idx"
-    build_local(path, analyse_passages(passages, analyser), IndexSettings(analyser.settings))
-    queries = [Query(text, f"q{n}") for n, text in enumerate(texts)]
-    # Its scores depend on how often words occur in all of the target.
-    options = QueryOptions.chosen(first_stage="bm25", rerank="tesserae", top=3)
-    one, two = (
-        [
-            (answer.query.query.query_id, hit.id, hit.score)
-            for part, _ in answers_in_processes(partial(LocalIndex, path), options, queries, count)
-            for answer in part
-            for hit in answer.hits
-        ]
-        for count in (1, 2)
-    )
-    assert one == two
-    assert len(one) > 300

@@ -115,8 +115,15 @@ def test_words_with_and_without_a_search(server: Server, index: ElasticsearchInd
         index.texts("token", ["Gen.9.9"])
     searching = open_index(server, "little")
     ids = list(searching.search([SearchRequest("bm25", "token", 9, {"deus": 1})])[0].ids)
-    server.close()  # so what follows can only come from memory
     assert searching.texts("token", ids).text(0) == ("deus", "deus", "deus", "erat")
+    server.close()  # so what follows can only come from memory
+    assert searching.texts("lemma", ids).text(0)[-1] == "erat-lemma"
+    # The frequencies of a passage's words come with them.
+    words = sorted(
+        {word for number in range(len(ids)) for word in searching.texts("token", ids).text(number)}
+    )
+    assert searching.statistics("token", words).cf.tolist()[words.index("deus")] == 4
+    assert searching.statistics("lemma", [f"{word}-lemma" for word in words]).df.min() >= 1
 
 
 def test_statistics(index: ElasticsearchIndex) -> None:

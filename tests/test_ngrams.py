@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from allusion_es.core.arrays import ArrayFile, save_arrays
 from allusion_es.core.errors import UsageError
-from allusion_es.language.citations.word_parts import all_grams, grams
+from allusion_es.language.citations.word_parts import SEARCHED_SIZES, all_grams, grams
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.generators import MAX_WORDS, NgramSearch, searched_grams
@@ -54,7 +54,7 @@ def test_scores_are_bm25_of_grams(texts: list[list[str]], query: list[str]) -> N
     ids = list(named)
     tokens = index.texts("token", ids)
     held = {
-        name: [gram for token in tokens.text(number) for gram in all_grams(token)]
+        name: [gram for token in tokens.text(number) for gram in all_grams(token, SEARCHED_SIZES)]
         for number, name in enumerate(ids)
     }
     asked = searched_grams(query)

@@ -7,7 +7,7 @@ which no text can be read again.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -188,6 +188,7 @@ class CitingTexts:
 
     def __init__(self, path: Path) -> None:
         self._file = open_learned(path, KIND, FORMAT, "citing texts")
+        self._lists: dict[str, _List] = {}
         self.about: Mapping[str, Any] = self._file.about
         self.settings = self._file.settings
 
@@ -231,13 +232,14 @@ class CitingTexts:
         scores = (self._whole if around else self._own).scores(weights)
         texts, starts = self._by_cited
         if places is None:
-            return _best_of_groups(scores[texts], starts)
+            return _best_of_groups(scores[texts], self._owners, len(starts))
         chosen, order = np.unique(places[places >= 0], return_inverse=True)
         firsts = starts[chosen]
         lengths = np.append(starts, len(texts))[chosen + 1] - firsts
         ends = np.cumsum(lengths)
         entries = np.arange(lengths.sum()) + np.repeat(firsts - (ends - lengths), lengths)
-        found = _best_of_groups(scores[texts[entries]], ends - lengths)
+        owners = np.repeat(np.arange(len(chosen)), lengths)
+        found = _best_of_groups(scores[texts[entries]], owners, len(chosen))
         numbers = np.full(len(places), -1)
         numbers[places >= 0] = order
         return found.take(numbers)
@@ -329,9 +331,9 @@ class CitingTexts:
 
     @cached_property
     def _words_by_passage(self) -> CitingWords:
-        lemma = np.repeat(np.arange(len(self.words)), np.diff(self._own.offsets))
+        own_offsets, texts = self._list("own")
+        lemma = np.repeat(np.arange(len(self.words)), np.diff(own_offsets))
         starts, lengths = self._cited_offsets[:-1], np.diff(self._cited_offsets)
-        texts = self._own.texts
         each = lengths[texts]
         ends = np.cumsum(each)
         at = np.arange(int(each.sum())) + np.repeat(starts[texts] - (ends - each), each)
@@ -353,10 +355,10 @@ class CitingTexts:
     def texts(self) -> list[CitingText]:
         """Return all texts, to which others can be added."""
         parts = []
-        for lists in (self._own, self._around):
+        for offsets, texts in map(self._list, _LISTS):
             lemmas: list[list[str]] = [[] for _ in range(len(self))]
-            lemma = np.repeat(np.arange(len(self.words)), np.diff(lists.offsets))
-            for text, code in zip(lists.texts.tolist(), lemma.tolist(), strict=True):
+            lemma = np.repeat(np.arange(len(self.words)), np.diff(offsets))
+            for text, code in zip(texts.tolist(), lemma.tolist(), strict=True):
                 lemmas[text].append(self.words[code])
             parts.append(lemmas)
         cited, borders = self._cited.tolist(), self._cited_offsets.tolist()
@@ -379,20 +381,19 @@ class CitingTexts:
 
     @cached_property
     def _own(self) -> "_TextLists":
-        return self._lists("own")
-
-    @cached_property
-    def _around(self) -> "_TextLists":
-        return self._lists("around")
+        return _TextLists(self.words, [self._list("own")], len(self))
 
     @cached_property
     def _whole(self) -> "_TextLists":
-        return self._own.joined(self._around)
+        return _TextLists(self.words, [self._list(name) for name in _LISTS], len(self))
 
-    def _lists(self, name: str) -> "_TextLists":
-        texts = self._file.integers(name, (None,), max(len(self), 1))
-        offsets = self._file.offsets(f"{name}_offsets", len(self.words), len(texts))
-        return _TextLists(self.words, offsets, texts, len(self))
+    def _list(self, name: str) -> "_List":
+        kept = self._lists.get(name)
+        if kept is None:
+            texts = self._file.integers(name, (None,), max(len(self), 1))
+            offsets = self._file.offsets(f"{name}_offsets", len(self.words), len(texts))
+            kept = self._lists[name] = offsets, texts
+        return kept
 
     @cached_property
     def _by_cited(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -403,27 +404,53 @@ class CitingTexts:
         order = np.argsort(self._cited, kind="stable")
         return texts[order], np.searchsorted(self._cited[order], np.arange(len(self.ids)))
 
+    @cached_property
+    def _owners(self) -> NDArray[np.int64]:
+        """The passage that each of the texts of `_by_cited` cites, ascending."""
+        texts, starts = self._by_cited
+        return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(texts))))
 
-def _best_of_groups(scores: Singles, starts: Integers) -> Evidence:
+
+def _best_of_groups(scores: Singles, owners: Integers, groups: int) -> Evidence:
     """The best and the best three of each group of scores.
 
     Args:
-        scores: All scores, at least 0; changed.
-        starts: Where each group begins, ascending; none is empty.
+        scores: All scores, at least 0.
+        owners: The group of each, ascending.
+        groups: How many groups there are.
     """
-    if not len(starts):
-        return Evidence(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
-    owners = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(scores))))
-    best = np.maximum.reduceat(scores, starts)
-    total, latest, numbers = best.copy(), best, np.flatnonzero(scores)
-    for _ in range(1, _BEST):
-        # Each group's best so far is taken away, of equal ones the first.
-        is_best = scores[numbers] == latest[owners[numbers]]
-        firsts = numbers[is_best]
-        scores[firsts[np.unique(owners[firsts], return_index=True)[1]]] = 0
-        latest = np.maximum.reduceat(scores, starts)
-        total += latest
+    best, total = np.zeros((2, groups), dtype=np.float32)
+    numbers = np.flatnonzero(scores)
+    if len(numbers):
+        left, mine = scores[numbers], owners[numbers]
+        starts = np.flatnonzero(_is_first(mine))
+        # Groups that have any score, numbered anew.
+        chosen, sizes = mine[starts], np.diff(np.append(starts, len(mine)))
+        local = np.repeat(np.arange(len(starts)), sizes)
+        latest = np.maximum.reduceat(left, starts)
+        best[chosen] = total[chosen] = latest
+        for _ in range(1, _BEST):
+            # Each group's best so far is taken away, of equal ones the first.
+            is_best = np.flatnonzero(left == latest[local])
+            left[is_best[_is_first(local[is_best])]] = 0
+            latest = np.maximum.reduceat(left, starts)
+            total[chosen] += latest
     return Evidence(best, (total / _BEST).astype(np.float32))
+
+
+def _is_first(numbers: Integers) -> NDArray[np.bool_]:
+    """Whether each number is the first of those that are equal to it; they ascend."""
+    first = np.ones(len(numbers), dtype=np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    return first
+
+
+_List = tuple[NDArray[np.int64], NDArray[Any]]
+"""For each lemma the texts that have it: lemma i has `texts[offsets[i]:offsets[i + 1]]`; the
+offsets, shape (words + 1,), and the texts."""
+
+_LISTS = ("own", "around")
+"""The lists of a file: of the lemmas of the texts themselves, and of those around them."""
 
 
 class _TextLists:
@@ -431,29 +458,25 @@ class _TextLists:
 
     Args:
         words: The lemmas, sorted.
-        offsets: Lemma i has the texts `texts[offsets[i]:offsets[i + 1]]`, shape (words + 1,).
-        texts: Texts by number.
+        lists: One or several lists, in no two of which a lemma has the same text.
         size: How many texts there are.
     """
 
-    def __init__(
-        self,
-        words: Sequence[str],
-        offsets: NDArray[np.int64],
-        texts: NDArray[Any],
-        size: int,
-    ) -> None:
+    def __init__(self, words: Sequence[str], lists: Sequence[_List], size: int) -> None:
         self._words = words
-        self.offsets = offsets
-        self.texts = texts
+        # Side by side: to merge them takes longer than many queries.
+        self._lists = lists
         self._size = size
-        lengths = np.bincount(texts, minlength=size)
+        lengths: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
+        df: NDArray[np.int64] = np.zeros(len(words), dtype=np.int64)
+        for offsets, texts in lists:
+            lengths += np.bincount(texts, minlength=size)
+            df += np.diff(offsets)
         filled = lengths[lengths > 0]
         mean = float(filled.mean()) if len(filled) else 1.0
         self._saturation = ((_K1 + 1) / (1 + _K1 * (1 - _B + _B * lengths / mean))).astype(
             np.float32
         )
-        df = np.diff(offsets)
         self._idf = np.log(1 + (size - df + 0.5) / (df + 0.5)).astype(np.float32)
         self._idf[df > _COMMON * size] = 0
 
@@ -464,15 +487,6 @@ class _TextLists:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {word: number for number, word in enumerate(self._words)}
-
-    def joined(self, others: "_TextLists") -> "_TextLists":
-        """Lists of the texts in either; no text may be in both lists of a lemma."""
-        lemma = np.concatenate(
-            [np.repeat(np.arange(len(self._words)), np.diff(one.offsets)) for one in (self, others)]
-        )
-        texts = np.concatenate([self.texts, others.texts])
-        order = np.lexsort((texts, lemma))
-        return _TextLists(self._words, self.offsets + others.offsets, texts[order], self._size)
 
     def parts(
         self, lemmas: Sequence[str], texts: Integers
@@ -486,9 +500,10 @@ class _TextLists:
             number = self._numbers.get(lemma)
             if number is not None and self._idf[number] > 0:
                 weights[column] = self._idf[number]
-                places = local[self.texts[self.offsets[number] : self.offsets[number + 1]]]
-                found.append(places[places >= 0])
-                columns.append(np.full(len(found[-1]), column))
+                for having in self._having(number):
+                    places = local[having]
+                    found.append(places[places >= 0])
+                    columns.append(np.full(len(found[-1]), column))
         rows, lemma_of = np.concatenate(found), np.concatenate(columns)
         order = np.argsort(rows, kind="stable")
         rows, lemma_of = rows[order], lemma_of[order]
@@ -500,9 +515,14 @@ class _TextLists:
         for word in sorted(weights):
             number = self._numbers.get(word)
             if number is not None and self._idf[number] > 0:
-                texts = self.texts[self.offsets[number] : self.offsets[number + 1]]
-                sums[texts] += np.float32(weights[word]) * self._idf[number]
+                for having in self._having(number):
+                    sums[having] += np.float32(weights[word]) * self._idf[number]
         return sums * self._saturation
+
+    def _having(self, number: int) -> Iterator[NDArray[Any]]:
+        """The texts that have a lemma, list by list."""
+        for offsets, texts in self._lists:
+            yield texts[offsets[number] : offsets[number + 1]]
 
 
 def citing_texts_of(vectors: CitationVectors) -> CitingTexts | None:

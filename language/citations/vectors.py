@@ -220,7 +220,7 @@ class CitationVectors:
             # Many words share their parts: each row is converted to floats once.
             result[:] = _product(weights, parts.rows, parts.offsets, self._rows)
         else:
-            _add(result, weights, parts.rows, parts.offsets, self._rows)
+            result[:] = weighted_sums(weights, parts.rows, parts.offsets, self._rows)
         result *= self.word_weights(words)[:, None]
         return result
 
@@ -294,9 +294,9 @@ class CitationVectors:
             return unit(
                 _product(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
             )
-        sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        _add(sums, weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
-        return unit(sums)
+        return unit(
+            weighted_sums(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
+        )
 
 
 def _name(meta: Mapping[str, Any]) -> str:
@@ -314,27 +314,43 @@ def _unknown_weight(meta: Mapping[str, Any]) -> float:
     return weight
 
 
-def _add(
-    sums: Singles,
-    weights: Singles,
-    columns: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    table: Array,
-) -> None:
-    """Add the weighted sums of a table's rows to `sums`, as `_product` does, without scipy."""
+def weighted_sums(
+    weights: Singles, columns: NDArray[np.int64], offsets: NDArray[np.int64], table: Array
+) -> Singles:
+    """Return weighted sums of a table's rows, shape (len(offsets) - 1, columns of the table).
+
+    Args:
+        weights: Of each addend, shape (addends,).
+        columns: The row of the table that each addend is, shape (addends,).
+        offsets: Sum i has the addends `offsets[i]:offsets[i + 1]`.
+        table: Shape (rows, columns).
+
+    Example:
+        >>> table = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+        >>> weights = np.array([2.0, 3.0, 1.0], dtype=np.float32)
+        >>> weighted_sums(weights, np.array([0, 1, 1]), np.array([0, 2, 2, 3]), table).tolist()
+        [[2.0, 3.0], [0.0, 0.0], [0.0, 1.0]]
+    """
     lengths = np.diff(offsets)
-    # Addends are added one after the other, in the order of a sparse product, so that both give
-    # the same bits: numpy's own sums use another order.
+    # The longest first, so that those that still have an addend are always the first.
+    order = np.argsort(-lengths, kind="stable")
+    starts, descending = offsets[:-1][order], -lengths[order]
+    sums = np.zeros((len(order), table.shape[1]), dtype=np.float32)
+    # Addends are added one after the other, in the order of a sparse product, so that `_product`
+    # gives the same bits: numpy's own sums use another order.
     for number in range(int(lengths.max(initial=0))):
-        rows = np.flatnonzero(lengths > number)
-        places = offsets[rows] + number
-        sums[rows] += table[columns[places]] * weights[places][:, None]
+        some = int(np.searchsorted(descending, -number))
+        places = starts[:some] + number
+        sums[:some] += table[columns[places]] * weights[places][:, None]
+    found = np.empty_like(sums)
+    found[order] = sums
+    return found
 
 
 def _product(
     weights: Singles, columns: NDArray[np.int64], offsets: NDArray[np.int64], table: Array
 ) -> Singles:
-    """Weighted sums of a table's rows, shape (len(offsets) - 1, dimension)."""
+    """`weighted_sums` for many, by scipy."""
     from scipy.sparse import csr_array  # takes longer to import than a few words to encode
 
     used, places = np.unique(columns, return_inverse=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from allusion_es.core.files import data_dir
 from allusion_es.core.plugins import start_plugin
 from allusion_es.language.latin.fold import fold, kept_by_word
 from allusion_es.language.latin.spelling import likely_spelling, spellings
+
+if TYPE_CHECKING:
+    from simplemma import Lemmatizer
+    from simplemma.strategies import DictionaryLookupStrategy
 
 GROUP = "allusion_es.lemmatisers"
 """The entry-point group that lemmatisers register in."""
@@ -64,14 +68,7 @@ class Simplemma:
     """
 
     def __init__(self) -> None:
-        # Importing simplemma takes 0.1 s: not before it is used.
-        from simplemma import Lemmatizer
-        from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy
-
-        dictionaries = SavedDictionaries()
-        strategy = DefaultStrategy(dictionary_factory=dictionaries)
-        self._lemmatise = Lemmatizer(lemmatization_strategy=strategy).lemmatize
-        self._dictionary = DictionaryLookupStrategy(dictionaries)
+        self._dictionaries = SavedDictionaries()
         self.version = f"{version('simplemma')}+{CORRECTIONS_VERSION}"
         self.lemma = kept_by_word(self._lemma)
         self.is_word = kept_by_word(self._is_word)
@@ -80,19 +77,48 @@ class Simplemma:
         """The lemma of a form, uncached."""
         if form in CORRECTIONS:
             return CORRECTIONS[form]
-        return fold(self._lemmatise(self._spelling(form), lang="la")) or form
+        spelling = self._spelling(form)
+        return fold(self._in_dictionary(spelling) or self._by_rules(spelling)) or form
 
     def _is_word(self, form: str) -> bool:
         """Whether any spelling of a form is in the dictionary, uncached."""
-        return any(self._is_known(spelling) for spelling in spellings(form))
+        return any(self._in_dictionary(spelling) is not None for spelling in spellings(form))
 
     def _spelling(self, form: str) -> str:
         """The spelling of a form, with v or u, under which the dictionary has it."""
-        known = (spelling for spelling in spellings(form) if self._is_known(spelling))
+        known = (each for each in spellings(form) if self._in_dictionary(each) is not None)
         return next(known, likely_spelling(form))
 
-    def _is_known(self, spelling: str) -> bool:
-        return self._dictionary.get_lemma(spelling, "la") is not None
+    def _in_dictionary(self, spelling: str) -> str | None:
+        """What simplemma's dictionary has for a spelling, or else for it with a capital."""
+        if not (spelling.isascii() and spelling.isalpha() and spelling.islower()):
+            found: str | None = self._lookup.get_lemma(spelling, _LANGUAGE)
+            return found
+        # The same for plain letters, for which simplemma itself is not needed.
+        dictionary = self._dictionaries.get_dictionary(_LANGUAGE)
+        plain = dictionary.get(spelling)
+        return dictionary.get(spelling.capitalize()) if plain is None else plain
+
+    def _by_rules(self, spelling: str) -> str:
+        """What simplemma makes of a spelling that its dictionary does not have."""
+        found: str = self._lemmatizer.lemmatize(spelling, lang=_LANGUAGE)
+        return found
+
+    # Importing simplemma takes 0.1 s: not before a word is asked for that needs its rules.
+
+    @cached_property
+    def _lookup(self) -> "DictionaryLookupStrategy":
+        from simplemma.strategies import DictionaryLookupStrategy
+
+        return DictionaryLookupStrategy(self._dictionaries)
+
+    @cached_property
+    def _lemmatizer(self) -> "Lemmatizer":
+        from simplemma import Lemmatizer
+        from simplemma.strategies import DefaultStrategy
+
+        strategy = DefaultStrategy(dictionary_factory=self._dictionaries)
+        return Lemmatizer(lemmatization_strategy=strategy)
 
 
 # Corrections of simplemma's lemmas, for frequent words of Christian Latin

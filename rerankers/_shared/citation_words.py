@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats, Integers, Singles
-from allusion_es.language.citations.vectors import CitationVectors, unit
+from allusion_es.language.citations.vectors import CitationVectors, unit, weighted_sums
 from allusion_es.language.citations.word_parts import Word
-from allusion_es.rerankers.local_alignment import alignment_scores
-from allusion_es.retrieval.coded_texts import CodedTexts
+from allusion_es.rerankers.local_alignment import Alignment
 from allusion_es.retrieval.generators import citing_words
 from allusion_es.retrieval.reranking import Candidates
 from allusion_es.retrieval.types import AnalysedQuery, Field
@@ -60,15 +59,12 @@ class ComparedWords:
 
     def text_vectors(self) -> Floats:
         """`CitationVectors.text_vectors` of the candidates, shape (n, dimension)."""
-        from scipy.sparse import csr_array  # takes longer to import than a few words to compare
-
         size = max(len(self.words), 1)
         keys, counts = np.unique(self._owners * size + self.codes, return_counts=True)
         roots = np.sqrt(counts).astype(np.float32)
-        places = (keys // size, keys % size)
-        matrix = csr_array((roots, places), shape=(len(self.offsets) - 1, len(self.words)))
-        sums = matrix @ self.vectors
-        return unit(np.asarray(sums, dtype=np.float32)).astype(np.float64)
+        offsets = np.searchsorted(keys, np.arange(len(self.offsets)) * size)
+        sums = weighted_sums(roots, keys % size, offsets, self.vectors)
+        return unit(sums).astype(np.float64)
 
     @cached_property
     def cosines(self) -> Singles:
@@ -103,23 +99,20 @@ class ComparedWords:
         of the candidate; `maxsim-passage` the other way round (Khattab and Zaharia 2020, ColBERT's
         sum of largest similarities); `…-cubed` of the cube, so that only near words count.
         `alike-0.65`: share of the query's weight that has a word above that cosine.
-        `largest-1`: weight times cube of the best matched word, and so on. `aligned`: local
-        alignment by weight and square of the cosine, `aligned-close` by its fourth power.
+        `largest-1`: weight times cube of the best matched word, and so on.
         """
         best = self.best_of_query()
         weights = self.asked_weights / max(float(self.asked_weights.sum()), 1e-9)
         backwards = self.cosines.max(axis=0, initial=0.0)
         mine = self.weights[self.codes]
         total = np.maximum(self._sums(mine), 1e-9)
-        squares, cubes = self.cosines * self.cosines, best * best * best
+        cubes = best * best * best
         largest = -np.sort(-(self.asked_weights[:, None] * cubes), axis=0)
         features: dict[str, NDArray[Any]] = {
             "maxsim": weights @ best,
             "maxsim-cubed": weights @ cubes,
             "maxsim-passage": self._sums(mine * backwards[self.codes]) / total,
             "maxsim-passage-cubed": self._sums(mine * backwards[self.codes] ** 3) / total,
-            "aligned": self._aligned(squares, 1.0),
-            "aligned-close": self._aligned(squares * squares, 0.6),
         }
         for cosine in ALIKE:
             features[f"alike-{cosine:g}"] = weights @ (best > cosine)
@@ -127,6 +120,18 @@ class ComparedWords:
             row = largest[number] if number < len(largest) else np.zeros(best.shape[1])
             features[f"largest-{number + 1}"] = row
         return {name: np.asarray(values, dtype=np.float64) for name, values in features.items()}
+
+    @cached_property
+    def alignments(self) -> dict[str, Alignment]:
+        """Local alignments by citation vectors, whose scores are features.
+
+        `aligned` is by weight and square of the cosine, `aligned-close` by its fourth power.
+        """
+        squares = self.cosines * self.cosines
+        return {
+            "aligned": self._aligned(squares, 1.0),
+            "aligned-close": self._aligned(squares * squares, 0.6),
+        }
 
     def pairs(self, number: int, field: Field) -> dict[tuple[str, str], float]:
         """For each word of the query its nearest in a candidate, with weight times cubed cosine."""
@@ -152,11 +157,10 @@ class ComparedWords:
         sums = np.bincount(self._owners, weights=values, minlength=len(self.offsets) - 1)
         return sums.astype(np.float64, copy=False)
 
-    def _aligned(self, similarity: Singles, gap: float) -> Floats:
+    def _aligned(self, similarity: Singles, gap: float) -> Alignment:
         lighter = np.minimum(self.asked_weights[:, None], self.weights)
-        gains = np.full((len(self.asked), len(self.words) + 1), -gap)
-        gains[:, :-1] = similarity * (lighter + np.float32(gap)) - np.float32(gap)
-        return alignment_scores(self.order, gains, CodedTexts((), self.codes, self.offsets), gap)
+        gains = similarity * (lighter + np.float32(gap)) - np.float32(gap)
+        return Alignment.exact(self.order, gains, self.codes, gap)
 
 
 def compare_words(

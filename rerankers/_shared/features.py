@@ -14,7 +14,7 @@ from allusion_es.rerankers._shared.spelling import Spelling
 from allusion_es.rerankers.bm25 import Bm25
 from allusion_es.rerankers.cross_encoder import CrossEncoding
 from allusion_es.rerankers.encoder_cosine import EncoderCosine
-from allusion_es.rerankers.local_alignment import LocalAlignment
+from allusion_es.rerankers.local_alignment import LocalAlignment, alignment_scores
 from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.tfidf import TfIdf
@@ -154,11 +154,13 @@ class FeatureMaker:
     ) -> CandidateFeatures:
         """The features of all candidates of a query; all, since their ranks are features too."""
         both = in_both_fields(candidates, collection)
-        scores = self._of_words(query, both, collection)
-        scores |= _of_stages(candidates, collection)
         compared = compared_words(query, both, collection)
+        aligned = self._aligned(query, both, compared, collection)
+        scores = self._of_words(query, both, aligned, collection)
+        scores |= _of_stages(candidates, collection)
         if compared is not None:
             scores |= _of_citations(query, compared, collection)
+            scores |= {name: aligned[name] for name in compared.alignments}
         scores |= _of_citing_texts(query, candidates, collection)
         named = _shared(query, both["lemma"], collection)
         named |= _of_groups(self._groups, candidates.ranking.ids)
@@ -176,10 +178,33 @@ class FeatureMaker:
             named["both"] = named["bm25-lemma/best"] * named["citations-context/best"]
         return CandidateFeatures(tuple(named), np.stack(list(named.values()), axis=1))
 
-    def _of_words(self, query: AnalysedQuery, both: ByField, collection: Collection) -> Named:
-        """The scores that other rerankers give."""
+    def _aligned(
+        self,
+        query: AnalysedQuery,
+        both: ByField,
+        compared: ComparedWords | None,
+        collection: Collection,
+    ) -> Named:
+        """The scores of all local alignments, computed at once."""
         found = {
-            name: scorer.score(query, both[field], collection)
+            name: scorer.alignment(query, both[field], collection)
+            for name, (field, scorer) in self.scorers.items()
+            if isinstance(scorer, LocalAlignment)
+        }
+        if compared is not None:
+            found |= compared.alignments
+        if not found:
+            return {}
+        # A passage has as many lemmas as tokens.
+        scores = alignment_scores(list(found.values()), both["token"].texts.offsets)
+        return dict(zip(found, scores, strict=True))
+
+    def _of_words(
+        self, query: AnalysedQuery, both: ByField, aligned: Named, collection: Collection
+    ) -> Named:
+        """The scores that other rerankers give, of which some are there already."""
+        found = {
+            name: aligned[name] if name in aligned else scorer.score(query, both[field], collection)
             for name, (field, scorer) in self.scorers.items()
         }
         if ENCODER in found:

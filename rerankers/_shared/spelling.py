@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
-from allusion_es.language.citations.word_parts import gram_keys
+from allusion_es.language.citations.word_parts import distinct_gram_keys
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
 from allusion_es.retrieval.types import AnalysedQuery
@@ -25,8 +25,14 @@ class Spelling:
     """
 
     def __init__(self) -> None:
-        self._grams: dict[str, NDArray[np.int64]] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._places: dict[str, int] = {}
         self._numbers: dict[int, int] = {}
+        # The grams of the word at place i are those from starts[i] to starts[i + 1], as numbers.
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._grams = np.zeros(0, dtype=np.int64)
 
     def score(self, query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Floats:
         """The score of each candidate, shape (len(candidates),)."""
@@ -75,29 +81,24 @@ class Spelling:
 
         From 0 to 1; 0 for words without grams.
         """
-        from scipy.sparse import csr_array  # takes longer to import than a few words to compare
-
-        if len(self._grams) > _CACHE_SIZE:
-            self._grams.clear()
-            self._numbers.clear()
+        if len(self._places) > _CACHE_SIZE:
+            self._forget()
         if not len(asked) or not len(found):
             return np.zeros((len(asked), len(found)))
         asked_grams, asked_sizes = self._grams_of(asked)
-        grams, columns = np.unique(asked_grams, return_inverse=True)
-        mine = np.zeros((len(grams), len(asked)))
-        mine[columns, np.repeat(np.arange(len(asked)), asked_sizes)] = 1
         found_grams, found_sizes = self._grams_of(found)
+        # The words of the query that have a gram stand together, from starts[gram] on.
+        owners = np.repeat(np.arange(len(asked)), asked_sizes)[np.argsort(asked_grams)]
+        counts = np.bincount(asked_grams, minlength=len(self._numbers))
+        starts = np.cumsum(counts) - counts
         # Few words of passages have any of the query's grams.
-        wanted = np.full(len(self._numbers), -1)
-        wanted[grams] = np.arange(len(grams))
-        places = wanted[found_grams]
-        is_hit = places >= 0
-        ends = np.concatenate(([0], np.cumsum(found_sizes)))
-        offsets = np.concatenate(([0], np.cumsum(is_hit)))[ends]
-        hits = csr_array(
-            (np.ones(int(offsets[-1])), places[is_hit], offsets), shape=(len(found), len(grams))
-        )
-        common = np.asarray(hits @ mine).T
+        hits = np.flatnonzero(counts[found_grams])
+        grams, words = found_grams[hits], np.repeat(np.arange(len(found)), found_sizes)[hits]
+        each = counts[grams]
+        at = np.arange(each.sum()) + np.repeat(starts[grams] - (np.cumsum(each) - each), each)
+        pairs = owners[at] * len(found) + np.repeat(words, each)
+        common = np.bincount(pairs, minlength=len(asked) * len(found))
+        common = common.reshape(len(asked), len(found)).astype(np.float64)
         # A word may be spelled as nothing (`h`) and so have no grams: then it is like no other.
         products: Floats = asked_sizes.astype(np.float64)[:, None] * found_sizes
         result: Floats = np.zeros(products.shape)
@@ -106,10 +107,31 @@ class Spelling:
 
     def _grams_of(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The numbers of the grams of words, one word after the other, and how many each has."""
+        new = [word for word in dict.fromkeys(words) if word not in self._places]
+        if new:
+            self._add(new)
+        places = np.array([self._places[word] for word in words], dtype=np.int64)
+        starts, sizes = self._starts[places], self._starts[places + 1] - self._starts[places]
+        at = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+        return self._grams[at], sizes
+
+    def _add(self, words: Sequence[str]) -> None:
+        """Number the grams of words that are not known yet."""
+        keys, sizes = distinct_gram_keys(words)
+        used, where = np.unique(keys, return_inverse=True)
         numbers = self._numbers
+        found = np.array([numbers.setdefault(key, len(numbers)) for key in used.tolist()], np.int64)
+        first, end = len(self._places), int(self._starts[len(self._places)])
+        self._starts = _with_room(self._starts, first + len(words) + 1)
+        self._starts[first + 1 : first + len(words) + 1] = end + np.cumsum(sizes)
+        self._grams = _with_room(self._grams, end + len(where))
+        self._grams[end : end + len(where)] = found[where]
         for word in words:
-            if word not in self._grams:
-                keys = [numbers.setdefault(key, len(numbers)) for key in gram_keys(word)]
-                self._grams[word] = np.array(keys, dtype=np.int64)
-        each = [self._grams[word] for word in words]
-        return np.concatenate(each), np.fromiter(map(len, each), np.int64, len(each))
+            self._places[word] = len(self._places)
+
+
+def _with_room(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """The numbers, with zeros behind them where there are less than `size`; they grow seldom."""
+    if size <= len(numbers):
+        return numbers
+    return np.concatenate([numbers, np.zeros(2 * size - len(numbers), dtype=np.int64)])

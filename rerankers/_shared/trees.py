@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats, Singles
 
 MOST_LEAVES = 32
 """Leaves of a tree at most: each has a bit of a number of 32."""
 
-_TOGETHER = 1 << 18
-"""Comparisons made at once, so that they stay in the processor's cache."""
+_TOGETHER = 1 << 17
+"""Trees times candidates that are compared at once, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +96,19 @@ class Trees:
 
     def __init__(self, trees: Sequence[Tree], names: Sequence[str]) -> None:
         columns = {name: column for column, name in enumerate(names)}
-        self._columns = np.array([columns[f] for tree in trees for f in tree.features], np.int64)
-        thresholds = [threshold for tree in trees for threshold in tree.thresholds]
-        self._thresholds: Singles = np.array(thresholds, dtype=np.float32)
-        kept = [~left & 0xFFFFFFFF for tree in trees for left in tree.left_leaves()]
-        self._kept: NDArray[np.uint32] = np.array(kept, dtype=np.uint32)
-        sizes = [len(tree.features) for tree in trees]
-        self._starts = np.cumsum([0, *sizes])[:-1]
+        most = max((len(tree.features) for tree in trees), default=0)
+        # Row p has node p of each tree; a tree without one asks what is always true.
+        self._columns = np.zeros((most, len(trees)), dtype=np.int64)
+        self._thresholds: Singles = np.full((most, len(trees), 1), np.inf, dtype=np.float32)
+        self._lost = np.zeros((most, len(trees), 1), dtype=np.uint32)
         self._leaves = np.zeros((len(trees), MOST_LEAVES))
-        for row, tree in zip(self._leaves, trees, strict=True):
-            row[: len(tree.leaves)] = [tree.leaves[leaf] for leaf in tree.from_left()]
+        for number, tree in enumerate(trees):
+            size = len(tree.features)
+            self._columns[:size, number] = [columns[name] for name in tree.features]
+            self._thresholds[:size, number, 0] = tree.thresholds
+            self._lost[:size, number, 0] = tree.left_leaves()
+            leaves = [tree.leaves[leaf] for leaf in tree.from_left()]
+            self._leaves[number, : len(leaves)] = leaves
 
     def sums(self, values: Floats) -> Floats:
         """The sum of all trees for each candidate, shape (n,).
@@ -115,16 +117,23 @@ class Trees:
             values: Features, shape (n, len(names)); compared in single precision.
         """
         sums = np.zeros(len(values))
-        if not len(self._starts):
+        if not len(self._leaves):
             return sums
-        together = max(1, _TOGETHER // len(self._columns))
-        singles = values.astype(np.float32)
+        together = max(1, _TOGETHER // len(self._leaves))
         for first in range(0, len(values), together):
-            rows = singles[first : first + together][:, self._columns]
-            left = np.where(rows > self._thresholds, self._kept, np.uint32(0xFFFFFFFF))
-            reached = np.bitwise_and.reduceat(left, self._starts, axis=1)
-            # The lowest bit that is set, as its exponent.
-            lowest = reached & (~reached + np.uint32(1))
-            leaf = np.frexp(lowest.astype(np.float64))[1] - 1
-            sums[first : first + together] = self._leaves[np.arange(len(leaf[0])), leaf].sum(axis=1)
+            part = slice(first, first + together)
+            sums[part] = self._sums(np.ascontiguousarray(values[part].T, dtype=np.float32))
         return sums
+
+    def _sums(self, features: Singles) -> Floats:
+        """The sums for some candidates, whose features have shape (len(names), n)."""
+        lost = np.zeros((len(self._leaves), features.shape[1]), dtype=np.uint32)
+        for columns, thresholds, leaves in zip(
+            self._columns, self._thresholds, self._lost, strict=True
+        ):
+            # To multiply is three times as fast as to choose.
+            lost |= (features[columns] > thresholds) * leaves
+        # The lowest bit that is left, as its exponent.
+        lowest = ~lost & (lost + np.uint32(1))
+        leaf = np.frexp(lowest.astype(np.float32))[1] - 1
+        return np.asarray(np.take_along_axis(self._leaves, leaf, axis=1).sum(axis=0))

@@ -88,8 +88,8 @@ class PairSums:
             pull = right @ (self.query_weights @ left)
         else:
             pull = self.query_weights @ similarity
-        sums: Floats = self.texts.counts.matrix(self.weights, len(self.texts.words)) @ pull
-        return sums
+        counts = self.texts.counts
+        return counts.sums(self.weights * pull[counts.codes])
 
     def explanation(self, number: int) -> tuple[Contribution, ...]:
         """Each pair's addend in one candidate's score; pairs that add nothing are left out."""

@@ -168,8 +168,7 @@ def best_pairs(
             (`RANK_PRICE`); what they add is added to the score, where it is the sum above.
 
     Example:
-        >>> from allusion_es.front.many_answers import ManyAnswers
-    from allusion_es.front.queries import passage_queries
+        >>> from allusion_es.front.queries import passage_queries
         >>> from allusion_es.local.memory import index_texts
         >>> index = index_texts({"Aen.1.1": "Arma virumque cano", "Aen.1.2": "Italiam fato"})
         >>> retriever = Retriever(index, QueryOptions.chosen(rerank="none", first_stage="bm25"))

@@ -90,9 +90,10 @@ class CollectionDoubt:
         >>> doubt = CollectionDoubt(Analyser())
         >>> texts = ["the man that walketh not in the counsel", "12, 13"]
         >>> _ = list(doubt.watch(Passage(text, text) for text in texts))
-        >>> doubt.notes()
-        ['1 of 2 passages has no word, and cannot be found', 'of its 8 words only 3 are in the \
-lemmatiser's dictionary; is it Latin?']
+        >>> for note in doubt.notes():
+        ...     print(note)
+        1 of 2 passages has no word, and cannot be found
+        of its 8 words only 3 are in the lemmatiser's dictionary; is it Latin?
     """
 
     def __init__(self, analyser: Analyser) -> None:

@@ -140,9 +140,10 @@ class IndexPool:
 
 
 def index_details(index: CandidateIndex) -> dict[str, object]:
-    """An index's size, books and capabilities, for clients that choose what to search.
+    """An index's size, books, works and capabilities, for clients that choose what to search.
 
-    Books are those that its passages name; collections outside the Bible have none. `unmeasured`
+    Books are those that its passages name; collections outside the Bible have none. Works and
+    authors are those with a name. `unmeasured`
     tells for a thorough and for a fast scan why the measured precision does not hold for this
     index; it is "" where it holds.
 
@@ -158,10 +159,13 @@ def index_details(index: CandidateIndex) -> dict[str, object]:
         for b in BOOKS
         if b.osis in present
     ]
+    works = sorted(work for work in index.works() if work.title)
     return {
         "name": index.name,
         "passages": len(index),
         "books": books,
+        "works": [{"title": work.title, "author": work.author} for work in works],
+        "authors": sorted({work.author for work in index.works() if work.author}),
         "testaments": sorted({book["testament"] for book in books}, reverse=True),
         "vectors": index.settings.vectors,
         "citations": index.settings.citations,

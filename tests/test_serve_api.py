@@ -73,6 +73,7 @@ def test_what_there_is(serving: Serving) -> None:
     details = serving.ask("GET", f"api/indexes/{NAME}").json
     assert [book["id"] for book in details["books"]] == ["Gen", "Ps", "John"]
     assert (details["testaments"], details["passages"]) == (["ot", "nt"], 5)
+    assert (details["works"], details["authors"]) == ([{"title": "Vulgata", "author": ""}], [])
     methods = serving.ask("GET", "api/methods").json
     assert {"bm25", "rrf"} <= {row["name"] for row in methods["first_stages"]}
     rows = {row["name"]: row for row in methods["rerankers"]}

@@ -4,10 +4,10 @@
 
     ae.find("retia sua relinquentes secuti sunt")
 
-`find` answers clauses, `scan` reads whole texts, `open_index` and `build_index` give indexes of the
-Vulgate or of your own texts, `evaluate` measures methods on gold links, and `parse_reference` reads
-references to verses. Names and defaults are those of the command line. Every known error is an
-`AllusionError` whose text is one line.
+`find` answers clauses, `scan` reads whole texts, `compare` compares two, `open_index` and
+`build_index` give indexes of the Vulgate or of your own texts, `evaluate` measures methods on gold
+links, and `parse_reference` reads references to verses. Names and defaults are those of the command
+line. Every known error is an `AllusionError` whose text is one line.
 
 Attributes:
     __version__: The version of the installed package, such as `0.1.0`.
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from allusion_es.corpora.passage import Passage
     from allusion_es.evaluation.gold.link import GoldLink
     from allusion_es.front.answers import Answer, Answers, find
+    from allusion_es.front.comparison import Comparison, Pair, compare
     from allusion_es.front.evaluations import Evaluation, evaluate
     from allusion_es.front.indexes import Index, build_index, open_index, parse_reference
     from allusion_es.front.scans import Scan, scan
@@ -60,15 +61,18 @@ if TYPE_CHECKING:
 _PLACES = {
     "Answer": "front.answers",
     "Answers": "front.answers",
+    "Comparison": "front.comparison",
     "Evaluation": "front.evaluations",
     "Finding": "corpora.findings",
     "GoldLink": "evaluation.gold.link",
     "Hit": "retrieval.types",
     "Index": "front.indexes",
+    "Pair": "front.comparison",
     "Passage": "corpora.passage",
     "Query": "retrieval.types",
     "Scan": "front.scans",
     "build_index": "front.indexes",
+    "compare": "front.comparison",
     "evaluate": "front.evaluations",
     "find": "front.answers",
     "open_index": "front.indexes",
@@ -82,6 +86,7 @@ __all__ = [
     "AllusionError",
     "Answer",
     "Answers",
+    "Comparison",
     "DownloadError",
     "Evaluation",
     "Finding",
@@ -92,6 +97,7 @@ __all__ = [
     "IndexMissingError",
     "InputError",
     "LeftOutError",
+    "Pair",
     "Passage",
     "PluginError",
     "Query",
@@ -105,6 +111,7 @@ __all__ = [
     "VerseError",
     "__version__",
     "build_index",
+    "compare",
     "evaluate",
     "find",
     "open_index",

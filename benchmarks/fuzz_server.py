@@ -9,6 +9,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from elastic_transport import ConnectionError as NoAnswer
 from fuzz_mutate import mutate_json_lines, mutate_value
 from fuzz_reader import Files, Reader, finite, printable
@@ -18,10 +19,10 @@ from allusion_es.es import connection
 from allusion_es.es.address import find_address
 from allusion_es.es.catalogue import alias_of, list_indexes, terms_of
 from allusion_es.es.connection import Server, StrictJson
-from allusion_es.es.documents import pack_words
+from allusion_es.es.documents import pack_statistics, pack_words
 from allusion_es.es.index import open_index
 from allusion_es.es.kibana.pushed_runs import ALIAS, RunSummary, list_runs
-from allusion_es.es.meta import KEY, PASSAGE_FIELDS, Extent, Meta
+from allusion_es.es.meta import KEY, PASSAGE_FIELDS, STATISTICS, Extent, Meta
 from allusion_es.es.partial import Partial
 from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.index import IndexSettings
@@ -79,15 +80,23 @@ class TrueServer:
         )
 
     def _found(self, body: dict[str, Any]) -> dict[str, Any]:
-        scored = "docvalue_fields" in body
+        scored = len(body["sort"]) > 1
         ids = [name for name in self._index.ids() if [name] > body.get("search_after", [])]
-        hits = []
+        hits: list[dict[str, Any]] = []
         for place, name in enumerate(ids[: body["size"]]):
-            hit = {
-                "sort": [1 - place / 8, name],
-                "fields": {"words": [pack_words(*self._of(name))]},
-            }
-            hits.append(hit if scored else {"sort": [name]})
+            hits.append({"sort": [1 - place / 8, name] if scored else [name]})
+            if "docvalue_fields" in body:
+                both = self._of(name)
+                numbers = [
+                    self._index.statistics(field, words)
+                    for field, words in zip(FIELDS, both, strict=True)
+                ]
+                df, cf = (
+                    np.concatenate([getattr(each, part) for each in numbers])
+                    for part in ("df", "cf")
+                )
+                packed = {"words": [pack_words(*both)], STATISTICS: [pack_statistics(df, cf)]}
+                hits[-1]["fields"] = packed
         return {"hits": {"hits": hits}, "_shards": _SHARDS, "status": 200, "timed_out": False}
 
     def _of(self, name: str) -> tuple[list[str], list[str]]:

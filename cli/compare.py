@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ import typer
 from allusion_es.cli.bad_records import BadRecords
 from allusion_es.cli.options import (
     Author,
-    DataDir,
     ExcludeAuthor,
     ExcludeWork,
     Html,
@@ -24,14 +23,12 @@ from allusion_es.cli.options import (
     library,
     open_candidate_index,
     takes_html,
+    takes_server,
 )
-from allusion_es.core.errors import InputError, UsageError
 from allusion_es.retrieval.defaults import DEFAULTS
 
 if TYPE_CHECKING:
-    from allusion_es.corpora.passage import Passage
-    from allusion_es.front.comparison import Pair
-    from allusion_es.retrieval.index import CandidateIndex
+    from allusion_es.front.comparison import Comparison
 
 
 class PairFormat(StrEnum):
@@ -43,13 +40,14 @@ class PairFormat(StrEnum):
     tsv = "tsv"
 
 
+@takes_server
 def compare(
     context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
             help="The earlier text, which is alluded to: a file or folder as for 'index', or the "
-            "name of an index.",
+            "name of an index; with --es the index is on the server.",
             show_default=False,
         ),
     ],
@@ -58,6 +56,14 @@ def compare(
         typer.Argument(help="The later text, which alludes: a file or folder.", show_default=False),
     ],
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="How many pairs to show.")] = 100,
+    window: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="An allusion may go over so many passages on either side: pairs beside each other "
+            "are shown as one.",
+        ),
+    ] = 1,
     first_stage: Annotated[
         str, typer.Option(help="Candidates, as for 'query'.")
     ] = DEFAULTS.first_stage,
@@ -90,7 +96,8 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    data_dir: DataDir = None,
+    *,
+    server: ServerOptions,
 ) -> None:
     """Find the passages of a later text that allude to those of an earlier one.
 
@@ -100,19 +107,29 @@ def compare(
     """
     from allusion_es.cli.progress import progress
     from allusion_es.corpora.passage_files import read_files
-    from allusion_es.front.comparison import answers_of_pairs, best_pairs
-    from allusion_es.front.many_answers import ManyAnswers
-    from allusion_es.front.queries import passage_queries
+    from allusion_es.front.comparison import compare_passages, open_source
+    from allusion_es.language.latin.analysis import Analyser
+    from allusion_es.retrieval.latin import CollectionDoubt
     from allusion_es.retrieval.options import search_filter_of
-    from allusion_es.retrieval.pipeline import QueryOptions, Retriever
-    from allusion_es.retrieval.unanswered import Unanswered, left_out
+    from allusion_es.retrieval.pipeline import QueryOptions
+    from allusion_es.retrieval.unanswered import left_out
 
     takes_html(context, html, "format")
     bad = BadRecords()
     processes = workers or os.cpu_count() or 1
     # The target first: a slip in it must not cost the building of an index.
-    targets = list(progress(read_files([target], on_bad=bad), f"Reading {target.name}"))
-    key, open_index = _source(source, processes, bad)
+    doubts = {name: CollectionDoubt(Analyser()) for name in (target.name, source)}
+    passages = doubts[target.name].watch(read_files([target], on_bad=bad))
+    targets = list(progress(passages, f"Reading {target.name}"))
+    opened = open_source(
+        source,
+        library(processes),
+        partial(open_candidate_index, server=server),
+        None if server.url is None else server.connect,
+        bad,
+        progress,
+        doubts[source].watch,
+    )
     options = QueryOptions.chosen(
         first_stage=first_stage,
         candidates=candidates,
@@ -128,86 +145,49 @@ def compare(
         ),
         explain=html is not None,
     )
-    index = open_index()
-    # Options are checked here, before other processes begin.
-    retriever = Retriever(index, options)
-    queries = passage_queries(targets)
-    found = ManyAnswers(retriever, open_index, queries, processes)
-    answers = list(progress(found, "Comparing", len(queries)))
-    pairs = best_pairs(answers, targets, retriever, top)
+    found = compare_passages(
+        opened.open,
+        targets,
+        options,
+        top=top,
+        window=window,
+        workers=processes,
+        progress=progress,
+    )
+    retriever = found.retriever
     if html is not None:
         from allusion_es.cli.query import write_answers
 
-        method = f"{first_stage}.{rerank}, the best {len(pairs)} pairs"
-        write_answers(html, answers_of_pairs(answers, pairs), retriever, method, found)
+        write_answers(html, found.answers(), retriever, found.method, found.found)
     else:
-        _print(pairs, format or PairFormat.table)
-    noun = "pair" if len(pairs) == 1 else "pairs"
+        _print(found, format or PairFormat.table)
+    noun = "pair" if len(found) == 1 else "pairs"
     print(
-        f"{len(pairs)} {noun} of {len(targets):,} passages of {target.name} with {len(index):,} of "
-        f"{source}; scores order them, and say nothing by themselves",
+        f"{len(found)} {noun} of {len(targets):,} passages of {target.name} with "
+        f"{len(retriever.index):,} of {source}; scores order them, and say nothing by themselves",
         file=sys.stderr,
     )
-    for warning in found.warnings:
-        print(f"note: {warning}", file=sys.stderr)
-    if key and bad.count:
+    doubtful = [f"{name}: {note}" for name, each in doubts.items() for note in each.notes()]
+    for note in (*found.notes, *doubtful):
+        print(f"note: {note}", file=sys.stderr)
+    if bad.count:
         # Found again as it is, it would not say what it lacks.
-        library().forget(key)
-    unanswered = [
-        Unanswered(answer.query.query, answer.failure)
-        for answer in answers
-        if answer.failure is not None
-    ]
-    if unanswered:
-        raise left_out(unanswered, len(queries))
+        opened.forget()
+    if found.unanswered:
+        raise left_out(found.unanswered, len(targets))
     bad.check()
 
 
-def _source(
-    source: str, workers: int, bad: BadRecords
-) -> "tuple[str, Callable[[], CandidateIndex]]":
-    """What opens the index of a file or folder, or of that name; and the key of one that is kept.
-
-    The index of files is built here where it is not there yet.
-    """
-    from allusion_es.cli.progress import progress
-    from allusion_es.corpora.passage_files import read_files
-    from allusion_es.front.comparison import collection_key
-
-    path, books = Path(source), library(workers)
-    if path.exists():
-
-        def passages() -> "Iterable[Passage]":
-            return progress(read_files([path], on_bad=bad), f"Indexing {path.name}")
-
-        key = collection_key([path])
-        books.kept(key, passages)
-        return key, partial(_open_kept, key)
-    try:
-        known = source == DEFAULTS.name or books.path(source).exists()
-    except UsageError:
-        known = False
-    if not known:
-        there = ", ".join(books.names()) or "none yet"
-        raise InputError(f"{source}: there is no such file, and no index of that name; {there}")
-    return "", partial(open_candidate_index, source, ServerOptions(None))
-
-
-def _open_kept(key: str) -> "CandidateIndex":
-    """The index that is kept under a key; also called in other processes."""
-    return library().open_kept(key)
-
-
-def _print(pairs: "Sequence[Pair]", format: PairFormat) -> None:
+def _print(found: "Comparison", format: PairFormat) -> None:
     from allusion_es.front.comparison import COLUMNS
     from allusion_es.reports.answers import one_line
 
-    rows = [pair.row(rank) for rank, pair in enumerate(pairs, start=1)]
+    rows = found.rows()
     if format is PairFormat.table:
         _print_table(rows)
     elif format is PairFormat.json:
-        for row, pair in zip(rows, pairs, strict=True):
-            print(json.dumps({**row, "matched": pair.matched}, ensure_ascii=False))
+        for record in found.to_dict():
+            print(json.dumps(record, ensure_ascii=False))
     elif format is PairFormat.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(COLUMNS)

@@ -172,8 +172,10 @@ def index(
     An index of the same name stays in use until the new one is complete.
     """
     from allusion_es.corpora.windows import windowed
+    from allusion_es.language.latin.analysis import Analyser
     from allusion_es.local.library import BuildOptions
     from allusion_es.retrieval.index import check_name
+    from allusion_es.retrieval.latin import CollectionDoubt
 
     chosen = check_name(name or _name_of(paths[0] if paths else None))
     bad = BadRecords()
@@ -181,7 +183,8 @@ def index(
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links, chosen_encoder)
     columns = column_names(text=text_column, id=id_column)
     found = _passages(paths or (), kind, work, author, columns, bad)
-    passages = windowed(found, window, window_words, step)
+    doubt = CollectionDoubt(Analyser(lemmatiser))
+    passages = windowed(doubt.watch(found), window, window_words, step)
     books = library(workers)
     if server.url is None:
         prepared = books.prepare(passages, options)
@@ -203,6 +206,8 @@ def index(
                 workers=books.workers,
             )
     print(f"index {chosen!r}: {count} passages in {where}", file=sys.stderr)
+    for note in doubt.notes():
+        print(f"note: {note}", file=sys.stderr)
     encoded = prepared[-1]
     if encoded is not None and encoded.cut:
         settings = encoded.settings

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from allusion_es.learning.links import KnownLink
     from allusion_es.learning.validation import GroupFigures
     from allusion_es.retrieval.index import CandidateIndex
+    from allusion_es.scanning.model import Calibration
 
 
 @takes_server
@@ -203,42 +204,71 @@ def _learn_ranker(
     """Learn how to rank, print the figures before and after, and install it if told to."""
     from allusion_es.cli.output import print_rows
     from allusion_es.cli.progress import progress
-    from allusion_es.learning.collection_ranker import RankerLearner, figure_rows
+    from allusion_es.learning.collection_ranker import RankerLearner, figure_rows, parts_of
+    from allusion_es.learning.collection_scan import learn_scan, scan_file, scan_pieces
 
     if cross_encoder and Path(cross_encoder).exists():
         cross_encoder = str(Path(cross_encoder).resolve())  # the ranker remembers it
     learner = RankerLearner(index, cross_encoder=cross_encoder, progress=progress)
     examples = learner.examples(links)
+    scan: Calibration | None = None
     if folds:
         works = len({link.link.work for link in links})
         parts = "works" if works > 1 else "parts of the one work"
-        print_rows(
-            figure_rows(learner.validate(examples, folds)),
-            format,
-            f"On {parts} not learned from (hundredths)",
-        )
+        figures = figure_rows(learner.validate(examples, folds))
+        scan = learn_scan(scan_pieces(index, learner, examples, parts_of(examples, folds)))
+        measured = [] if scan is None else _scan_rows(scan)
+        if format is TableFormat.json:
+            print_rows([*figures, *measured], format)
+        else:
+            print_rows(figures, format, f"On {parts} not learned from (hundredths)")
+        if measured and format is not TableFormat.json:
+            print()
+            print_rows(measured, format, f"A scan of {parts} not learned from (hundredths)")
         if known := learner.known(links):
             print(
                 f"the present ranker was learned from {known} of the {len(links)} links or from "
                 "others of their source: its figures ('now') are too good",
                 file=sys.stderr,
             )
+    if scan is None:
+        print(
+            "for 'scan' no probabilities were learned: that takes parts of the links to test on",
+            file=sys.stderr,
+        )
     ranker = learner.learn(examples)
+    also = " and the probabilities" if scan is not None else ""
     if not yes:
         print(
-            f"{len(links)} links; nothing was changed: --yes gives index {index.name!r} the ranker "
-            "that is learned from all of them",
+            f"{len(links)} links; nothing was changed: --yes gives index {index.name!r} the ranker"
+            f"{also} that {'are' if also else 'is'} learned from all of them",
             file=sys.stderr,
         )
         return
     models = library().models
-    name = learner.save(models.folder, links, ranker)
+    of_scan = b"" if scan is None else scan_file(index, scan)
+    name = learner.save(models.folder, links, ranker, of_scan)
     _rebuild(index, server, None, name)
     print(
-        f"index {index.name!r} now has ranker {name}, learned from {len(links)} links; "
+        f"index {index.name!r} now has ranker {name}{also and also + ' of scans'}, learned from "
+        f"{len(links)} links; "
         f"'allusion-es learn --undo --name {index.name}' takes it back",
         file=sys.stderr,
     )
+
+
+def _scan_rows(scan: "Calibration") -> list[dict[str, Any]]:
+    """What was measured of a scan, in hundredths, at thresholds where something was found."""
+    return [
+        {
+            "scan from": point.threshold,
+            "default": "yes" if point.threshold == scan.threshold else "",
+            "precision": round(100 * point.precision, 1),
+            "recall": round(100 * point.recall, 1),
+        }
+        for point in scan.points
+        if point.recall
+    ]
 
 
 def _read_links(files: list[Path], index: "CandidateIndex") -> "list[GoldLink]":
@@ -347,8 +377,20 @@ def _info(index: "CandidateIndex", format: TableFormat) -> None:
     vectors = index.citations
     if vectors is None and index.ranker is not None:
         from allusion_es.rerankers.learned import read_model
+        from allusion_es.scanning.measured import scan_model, unmeasured
+        from allusion_es.scanning.model import ScanOptions
 
-        _print_facts({"ranker": index.settings.ranker, **read_model(index.ranker).about}, format)
+        told = {"ranker": index.settings.ranker, **read_model(index.ranker).about}
+        options = ScanOptions()
+        if not unmeasured(index, options):
+            model = scan_model(index, options)
+            point = model.measured(model.threshold)
+            if point is not None:
+                told["scan"] = (
+                    f"from probability {model.threshold:g}: precision {point.precision:.2f}, "
+                    f"recall {point.recall:.2f}"
+                )
+        _print_facts(told, format)
         return
     if vectors is None:
         raise UsageError(

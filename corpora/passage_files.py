@@ -42,7 +42,6 @@ from allusion_es.corpora.tables import (
     shortened,
     split_lines,
 )
-from allusion_es.corpora.tei.citations import CitedUnit
 from allusion_es.corpora.tei.reader import read_cited_tei
 
 Kind = Literal["table", "lines", "verses", "tei", "tess", "jsonl"]
@@ -254,7 +253,9 @@ def read_tei_passages(
     """Yield the passages of a TEI edition: what its citations name, such as a verse or a section.
 
     An id is the name of the edition, or else of the file, a full stop, and the citation; title and
-    author are those of the header. `tei.citations` says what is cited.
+    author are those of the header. In a `teiCorpus` each text has its own header, and ids without
+    the name of an edition have that of the text (`xml:id`, or its number) after the file's.
+    `tei.citations` says what is cited.
 
     Args:
         path: A TEI file.
@@ -275,24 +276,26 @@ def read_tei_passages(
         ...     [(each.id, each.text, each.reference) for each in read_tei_passages(path)]
         [('Aeneis.1.1', 'Arma virumque', 'Aeneis 1.1'), ('Aeneis.1.2', 'Troiae', 'Aeneis 1.2')]
     """
-    source, units, urn = read_cited_tei(path)
-    title = work or source.title or path.stem
-    by = source.author if author is None else author
-    name = "_".join((urn or prefix or path.stem).split())
+    source, texts = read_cited_tei(path)
     seen, order = SeenIds(), 0
-    for unit in units or [CitedUnit("", 0, len(source.text), 1)]:
-        where = f"{path}:{unit.line}"
-        identifier = ".".join(filter(None, [name, "_".join(unit.citation.split())]))
-        text = " ".join(source.text[unit.start : unit.end].split())
-        try:
-            check_length(text, f"{where}: {unit.citation or 'the text, which has no numbers,'}")
-            seen.add(identifier, unit.line, f"{where}: the id")
-        except InputError as error:
-            on_bad(error)
-            continue
-        reference = f"{shorten(title, _LONGEST_TITLE)} {unit.citation}".strip()
-        yield Passage(identifier, text, title, order=order, reference=reference, author=by)
-        order += 1
+    for each in texts:
+        title = work or each.title or path.stem
+        by = each.author if author is None else author
+        of_file = ".".join(filter(None, [prefix or path.stem, each.name]))
+        name = "_".join((each.urn or of_file).split())
+        for unit in each.units:
+            where = f"{path}:{unit.line}"
+            identifier = ".".join(filter(None, [name, "_".join(unit.citation.split())]))
+            text = " ".join(source.text[unit.start : unit.end].split())
+            try:
+                check_length(text, f"{where}: {unit.citation or 'the text, which has no numbers,'}")
+                seen.add(identifier, unit.line, f"{where}: the id")
+            except InputError as error:
+                on_bad(error)
+                continue
+            reference = f"{shorten(title, _LONGEST_TITLE)} {unit.citation}".strip()
+            yield Passage(identifier, text, title, order=order, reference=reference, author=by)
+            order += 1
     if not order:
         raise InputError(f"{path}: no passage of it can be read")
 

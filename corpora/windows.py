@@ -12,6 +12,9 @@ from allusion_es.corpora.passage import Passage
 # Letters with the accents that follow them, so that decomposed text is not cut inside a letter.
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*")
 
+_NUMBERED = re.compile(r"(.*?)(\d+)", re.DOTALL)
+"""A reference that ends with a number, and what stands before it."""
+
 
 def passage_windows(passages: Iterable[Passage], size: int, step: int = 1) -> Iterator[Passage]:
     """Yield windows of several passages that follow each other in a book of a work.
@@ -72,7 +75,7 @@ def _check(size: int, step: int) -> None:
 
 def _passage_windows(passages: Iterable[Passage], size: int, step: int) -> Iterator[Passage]:
     for order, run in enumerate(_passage_runs(passages, size, step)):
-        yield _joined(run, order)
+        yield joined_passage(run, order)
 
 
 def _passage_runs(passages: Iterable[Passage], size: int, step: int) -> Iterator[Sequence[Passage]]:
@@ -104,7 +107,13 @@ def _passage_runs(passages: Iterable[Passage], size: int, step: int) -> Iterator
         yield tuple(held)
 
 
-def _joined(run: Sequence[Passage], order: int) -> Passage:
+def joined_passage(run: Sequence[Passage], order: int) -> Passage:
+    """The passage that passages in a row make: their texts with blanks between, and their range.
+
+    Args:
+        run: The passages, at least one, of one book of a work.
+        order: Its place in the collection.
+    """
     first, last = run[0], run[-1]
     if len(run) == 1:
         return replace(first, order=order)
@@ -113,16 +122,33 @@ def _joined(run: Sequence[Passage], order: int) -> Passage:
         id=f"{first.id}-{last.id}",
         text=" ".join(passage.text for passage in run),
         order=order,
-        reference=_range(run),
+        reference=range_reference(run),
         tokens=_chained([passage.tokens for passage in run]),
         lemmas=_chained([passage.lemmas for passage in run]),
     )
 
 
-def _range(run: Sequence[Passage]) -> str:
+def range_reference(run: Sequence[Passage]) -> str:
+    """The reference that people read for passages in a row.
+
+    Of the last one only the number is repeated where the rest is that of the first.
+
+    Example:
+        >>> range_reference([Passage("Ps.33.9", ""), Passage("Ps.33.10", "")])
+        'Ps 33,9-10'
+        >>> range_reference([Passage("luc._1.9", "", reference=f"luc. 1.{n}") for n in (9, 10)])
+        'luc. 1.9-10'
+        >>> range_reference([Passage("a", ""), Passage("b", "")])
+        'a-b'
+    """
     if all(is_verse_id(passage.id) for passage in run):
         return format_references(passage.id for passage in run)
     first, last = (passage.reference or passage.id for passage in (run[0], run[-1]))
+    if first == last:
+        return first
+    begins, ends = (_NUMBERED.fullmatch(name) for name in (first, last))
+    if begins and ends and begins[1] == ends[1]:
+        last = ends[2]
     return f"{first}-{last}"
 
 

@@ -202,3 +202,12 @@ def delete_concrete(server: Server, names: list[str]) -> None:
     """Delete those of some concrete indexes that exist."""
     if names:
         server.change("DELETE", f"/{','.join(names)}?ignore_unavailable=true")
+
+
+def delete_index(server: Server, name: str) -> None:
+    """Delete the index of a name, if there is one, with its term statistics and its alias."""
+    try:
+        found = find_current(server, name)
+    except IndexMissingError:
+        return
+    delete_concrete(server, [found.concrete, terms_of(found.concrete)])

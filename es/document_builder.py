@@ -17,8 +17,14 @@ from allusion_es.core.processes import in_order
 from allusion_es.core.temporary_files import SpilledArray
 from allusion_es.es.bulk import Document
 from allusion_es.es.connection import encode
-from allusion_es.es.documents import feature_name, term_id
-from allusion_es.es.meta import CITATION_VECTOR, ENCODER_VECTOR, EXPANSION, PARALLELS
+from allusion_es.es.documents import feature_name, pack_statistics, term_id
+from allusion_es.es.meta import (
+    CITATION_VECTOR,
+    ENCODER_VECTOR,
+    EXPANSION,
+    PARALLELS,
+    STATISTICS,
+)
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.expansion import (
@@ -76,6 +82,7 @@ def passage_documents(
     builder = partial(
         DocumentBuilder,
         {field: list(terms.numbers) for field, terms in fields.items()},
+        {field: np.stack([terms.df, terms.cf]) for field, terms in fields.items()},
         {field: idf(terms.df, terms.passages) for field, terms in fields.items()},
         citing,
         _others(spool, parallels) if parallels else {},
@@ -100,6 +107,7 @@ class DocumentBuilder:
 
     Args:
         words: The distinct words of each field, in the order of their numbers.
+        counted: Document and collection frequency of each of these words, shape (2, words).
         idfs: The idf of each of these words.
         citing: Statistics for citation vectors and expansions, or None.
         parallels: For each passage that is in a group of parallels, the ids of the others.
@@ -108,11 +116,13 @@ class DocumentBuilder:
     def __init__(
         self,
         words: dict[Field, list[str]],
+        counted: dict[Field, Integers],
         idfs: dict[Field, Floats],
         citing: ExpansionInputs | None,
         parallels: Mapping[str, Sequence[str]],
     ) -> None:
         self._words = words
+        self._counted = counted
         self._idfs = idfs
         self._parallels = parallels
         self._cited = PassageExpander(citing) if citing else None
@@ -132,10 +142,13 @@ class DocumentBuilder:
         norms = {field: _norms(batch.fields[field], idfs[field]).tolist() for field in FIELDS}
         means = {field: vectors[field].tolist() for field in FIELDS}
         cited = self._cited_fields(batch)
+        statistics = self._statistics(batch)
         rows = encoded.tolist()
         documents = []
         for number, identifier in enumerate(batch.ids):
             added = cited[number]
+            if statistics[number]:
+                added[STATISTICS] = statistics[number]
             if identifier in self._parallels:
                 added[PARALLELS] = self._parallels[identifier]
             if any(rows[number]):
@@ -150,6 +163,15 @@ class DocumentBuilder:
             document = batch.records[number][:-1] + b"," + encode(added)[1:]
             documents.append((identifier, document))
         return documents
+
+    def _statistics(self, batch: SpooledBatch) -> list[str]:
+        """For each passage the frequencies of its words, packed; "" for one without words."""
+        parts = [
+            np.split(self._counted[field][:, words.codes], np.cumsum(words.lengths)[:-1], axis=1)
+            for field, words in batch.fields.items()
+        ]
+        both = (np.concatenate(pair, axis=1) for pair in zip(*parts, strict=True))
+        return [pack_statistics(df, cf) for df, cf in both]
 
     def _cited_fields(self, batch: SpooledBatch) -> list[dict[str, object]]:
         """For each passage the fields of its citation vector and its expansion, if it has them."""

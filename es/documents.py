@@ -9,12 +9,18 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
+
+from allusion_es.core.arrays import Integers
 from allusion_es.core.errors import InputError
 from allusion_es.es.connection import encode
 from allusion_es.es.meta import AUTHOR, NGRAM, PASSAGE_FIELDS
-from allusion_es.language.citations.word_parts import all_grams
+from allusion_es.language.citations.word_parts import SEARCHED_SIZES, all_grams
 from allusion_es.retrieval.analysed import AnalysedPassage
 from allusion_es.retrieval.types import Field
+
+Term = tuple[int, int, int]
+"""A word's document frequency, collection frequency, and highest frequency in one passage."""
 
 MAX_WORD = 255
 """Longest word, in characters: Lucene's whitespace tokenizer cuts longer ones in two."""
@@ -115,6 +121,34 @@ def unpack_words(packed: str) -> tuple[str, str]:
     return tokens, lemmas
 
 
+def pack_statistics(df: Integers, cf: Integers) -> str:
+    """Document and collection frequencies of a passage's words as one value of a binary column.
+
+    Args:
+        df: That of each token, then of each lemma, in the order of the text; below 2**32.
+        cf: Likewise.
+
+    Example:
+        >>> unpack_statistics(pack_statistics(np.array([3, 5]), np.array([4, 9])), 2)
+        ([3, 5], [4, 9])
+    """
+    return b64encode(np.stack([df, cf]).astype("<u4").tobytes()).decode("ascii")
+
+
+def unpack_statistics(packed: str, words: int) -> tuple[list[int], list[int]]:
+    """The frequencies that `pack_statistics` packed.
+
+    Args:
+        packed: The value.
+        words: How many tokens and lemmas the passage has, together.
+
+    Raises:
+        ValueError: It holds no frequencies of so many words.
+    """
+    both = np.frombuffer(b64decode(packed), dtype="<u4").reshape(2, words)
+    return both[0].tolist(), both[1].tolist()
+
+
 def feature_name(lemma: str) -> str:
     """The name of a lemma in an expansion, without dots: servers would make objects of its parts.
 
@@ -137,7 +171,7 @@ def term_id(field: Field, word: str) -> str:
 
 @lru_cache(maxsize=1 << 17)  # texts repeat their words
 def _grams(token: str) -> tuple[str, ...]:
-    return tuple(all_grams(token))
+    return tuple(all_grams(token, SEARCHED_SIZES))
 
 
 def _frequencies(words: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from allusion_es.corpora.passage import Passage, Work
 from allusion_es.es.bulk import count_documents
 from allusion_es.es.catalogue import ConcreteIndex, find_current
 from allusion_es.es.connection import Server
+from allusion_es.es.documents import Term, term_id
 from allusion_es.es.meta import rebuild_advice
 from allusion_es.es.partial import Partial
 from allusion_es.es.queries import (
@@ -33,7 +34,7 @@ from allusion_es.es.queries import (
     stems_query,
     tfidf_query,
 )
-from allusion_es.es.requests import CachedRequests, Term, batches
+from allusion_es.es.requests import CachedRequests, batches
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings
@@ -59,9 +60,6 @@ _DEFAULT_WINDOW = 10_000
 # Searches go to the server together, but their answers must stay far below `LARGEST_ANSWER`.
 _HITS_TOGETHER = 10_000
 _SEARCHES_TOGETHER = 64
-
-# Statistics of a word that the collection does not have.
-_UNKNOWN = (0, 0, 0)
 
 
 def open_index(
@@ -260,15 +258,11 @@ class ElasticsearchIndex:
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """Document and collection frequencies of words, as in `CandidateIndex`."""
-        terms = self._requests.terms(field, words)
-        found = [terms.get(word, _UNKNOWN) for word in words]
+        known = self._requests.frequencies({field: words})
+        found = [known.get(term_id(field, word), (0, 0)) for word in words]
+        both = np.array(found, dtype=np.int64).reshape(-1, 2)
         extent = self._meta.extents[field]
-        return TermStatistics(
-            np.array([df for df, _, _ in found], dtype=np.int64),
-            np.array([cf for _, cf, _ in found], dtype=np.int64),
-            extent.passages,
-            extent.mean_length,
-        )
+        return TermStatistics(both[:, 0], both[:, 1], extent.passages, extent.mean_length)
 
     def _check(self, request: SearchRequest) -> None:
         """Raise an error here for what the server would refuse in less clear words."""
@@ -301,7 +295,8 @@ class ElasticsearchIndex:
 
     def _query(self, request: SearchRequest, terms: Mapping[str, Term]) -> dict[str, Any] | None:
         if request.kind in BY_VECTOR:
-            return knn_query(request, self.max_candidates, self.settings.encoder)
+            exact = self._meta.knn == "flat"
+            return knn_query(request, self.max_candidates, self.settings.encoder, exact=exact)
         if request.kind == "named":
             return named_query(request)
         if request.kind == "stems":
@@ -312,6 +307,8 @@ class ElasticsearchIndex:
 
 
 def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
+    if request.kind == "named":
+        return _named(request, [hit["sort"][0] for hit in hits])
     # Servers compute scores in single precision and print the shortest digits that identify them.
     # Read as doubles, these digits would be other numbers than the ones that were computed.
     singles = np.array([hit["sort"][0] for hit in hits], dtype=np.float32)
@@ -319,3 +316,10 @@ def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
     if request.kind in BY_VECTOR:
         scores = cosines(scores)
     return Ranking(tuple(hit["sort"][1] for hit in hits), scores)
+
+
+def _named(request: SearchRequest, ids: Sequence[str]) -> Ranking:
+    """Those of the passages that a request names which the server has, by the request's scores."""
+    scores = {name: float(np.float32(request.words[name])) for name in ids if name in request.words}
+    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[: request.size]
+    return Ranking(tuple(name for name, _ in best), np.array([score for _, score in best]))

@@ -26,6 +26,10 @@ EXPANSION = "expansion"
 NGRAM = "ngram"
 """The field that holds the n-grams of letters of a passage's tokens."""
 
+STATISTICS = "statistics"
+"""The field that holds document and collection frequencies of a passage's words, for those who read
+its words; older indexes lack it, and are asked for the frequencies of each word."""
+
 PARALLELS = "parallels"
 """The field that holds the ids of passages that say nearly the same."""
 

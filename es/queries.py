@@ -11,9 +11,15 @@ import numpy as np
 
 from allusion_es.core.arrays import Floats, Singles
 from allusion_es.core.errors import UsageError
-from allusion_es.es.documents import MAX_WORD, feature_name, frequency_words
-from allusion_es.es.meta import AUTHOR, CITATION_VECTOR, ENCODER_VECTOR, EXPANSION, NGRAM
-from allusion_es.es.requests import Term
+from allusion_es.es.documents import MAX_WORD, Term, feature_name, frequency_words
+from allusion_es.es.meta import (
+    AUTHOR,
+    CITATION_VECTOR,
+    ENCODER_VECTOR,
+    EXPANSION,
+    NGRAM,
+    STATISTICS,
+)
 from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.retrieval.byte_vectors import byte_vector
 from allusion_es.retrieval.types import (
@@ -41,20 +47,37 @@ and miss fewer of the true neighbours."""
 
 
 def search_body(request: SearchRequest, query: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a search for the best passages and their words.
+    """The body of a search for the ids and scores of the best passages.
 
     Args:
         request: The search.
         query: The result of one of the functions below.
     """
+    by_score = [] if request.kind == "named" else [{"_score": "desc"}]
     return {
         **query,
-        "size": request.size,
+        "size": len(request.words) if request.kind == "named" else request.size,
         "track_total_hits": False,
-        "sort": [{"_score": "desc"}, {"id": "asc"}],
-        # Ids (in `sort`) and words come from columns; to read sources takes several times as long.
+        "sort": [*by_score, {"id": "asc"}],
         "stored_fields": "_none_",
-        "docvalue_fields": ["words"],
+    }
+
+
+def words_body(ids: Sequence[str]) -> dict[str, Any]:
+    """The body of a search for the words of some passages, and the statistics of these words.
+
+    They come from columns; to read sources takes several times as long.
+
+    Args:
+        ids: The passages, each once.
+    """
+    return {
+        "query": {"bool": {"filter": [{"terms": {"id": list(ids)}}]}},
+        "size": len(ids),
+        "track_total_hits": False,
+        "sort": [{"id": "asc"}],
+        "stored_fields": "_none_",
+        "docvalue_fields": ["words", STATISTICS],
     }
 
 
@@ -102,12 +125,11 @@ def expansion_query(request: SearchRequest) -> dict[str, Any] | None:
 
 
 def named_query(request: SearchRequest) -> dict[str, Any] | None:
-    """A query for passages by their ids, with the scores that the request gives them."""
-    clauses = [
-        {"constant_score": {"filter": {"term": {"id": identifier}}, "boost": score}}
-        for identifier, score in request.words.items()
-    ]
-    return {"query": _any_of(clauses, request.search_filter)} if clauses else None
+    """A query for passages by their ids, without scores: the request itself has these."""
+    if not request.words:
+        return None
+    named = {"terms": {"id": sorted(request.words)}}
+    return {"query": {"bool": {"filter": [named, *_filters(request.search_filter)]}}}
 
 
 def stems_query(request: SearchRequest) -> dict[str, Any] | None:
@@ -166,7 +188,7 @@ def tfidf_query(
 
 
 def knn_query(
-    request: SearchRequest, max_candidates: int, encoder: EncoderSettings | None
+    request: SearchRequest, max_candidates: int, encoder: EncoderSettings | None, *, exact: bool
 ) -> dict[str, Any] | None:
     """A search for the nearest neighbours of a vector, or None for a vector of zeros.
 
@@ -174,6 +196,7 @@ def knn_query(
         request: The search.
         max_candidates: The most that a search returns.
         encoder: The index's.
+        exact: Whether the server compares all vectors anyway.
     """
     vector = request.direction
     if vector is None:
@@ -182,7 +205,7 @@ def knn_query(
     knn: dict[str, Any] = {
         **_compared(request.kind, request.field, vector, encoder),
         "k": wanted,
-        "num_candidates": min(max(wanted, _LEAST_EXAMINED), max_candidates),
+        "num_candidates": wanted if exact else min(max(wanted, _LEAST_EXAMINED), max_candidates),
     }
     if filters := _filters(request.search_filter):
         knn["filter"] = filters

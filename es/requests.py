@@ -4,7 +4,7 @@ A reranker needs the words and the statistics of all candidates of a query, and 
 query return in the next. So most of them are asked for once only.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -15,13 +15,12 @@ from allusion_es.core.caches import LruCache
 from allusion_es.core.errors import IndexMissingError, ServerRefusedError, VerseError
 from allusion_es.corpora.passage import Work
 from allusion_es.es.answers import (
-    AUTHORED,
     BUCKETS,
     DOCUMENTS,
     FOUND,
-    GROUPED,
+    MORE,
     NAMED,
-    NOTHING,
+    PACKED,
     PASSAGE,
     PASSAGE_WORDS,
     SCORED,
@@ -34,11 +33,12 @@ from allusion_es.es.answers import (
     strange_answer,
 )
 from allusion_es.es.connection import Server, encode
-from allusion_es.es.documents import MAX_WORD, term_id, unpack_words
+from allusion_es.es.documents import MAX_WORD, Term, term_id, unpack_statistics, unpack_words
 from allusion_es.es.errors import reason_of, search_failure
-from allusion_es.es.meta import AUTHOR, PARALLELS
+from allusion_es.es.meta import AUTHOR, PARALLELS, STATISTICS
 from allusion_es.es.partial import Partial, find_shortfall
-from allusion_es.retrieval.types import Field
+from allusion_es.es.queries import words_body
+from allusion_es.retrieval.types import FIELDS, Field
 
 T = TypeVar("T")
 
@@ -55,9 +55,6 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-Term = tuple[int, int, int]
-"""A word's document frequency, collection frequency, and highest frequency in one passage."""
-
 # Documents of one request: some hundred kilobytes.
 _TOGETHER = 1_000
 
@@ -67,6 +64,12 @@ _OF_WORK = ("author", "work")
 # Sizes of the caches: the whole Vulgate (35,809 verses) and its words, some tens of megabytes.
 _KEPT_PASSAGES = 50_000
 _KEPT_TERMS = 200_000
+
+_KEPT_RECORDS = 2_000
+"""Passages whose text and place are kept: those that are shown, and looked up again at once."""
+
+_KEPT_FREQUENCIES = 400_000
+"""Words whose frequencies are kept, of both fields together."""
 
 
 class CachedRequests:
@@ -96,11 +99,11 @@ class CachedRequests:
         self._terms_index = terms_index
         self._words: LruCache[str, tuple[str, str]] = LruCache(_KEPT_PASSAGES)
         self._terms: LruCache[str, Term] = LruCache(_KEPT_TERMS)
+        self._frequencies: LruCache[str, tuple[int, int]] = LruCache(_KEPT_FREQUENCIES)
+        self._records: LruCache[str, dict[str, Any]] = LruCache(_KEPT_RECORDS)
 
     def search(self, bodies: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """The hits of several searches, sent in one request.
-
-        The words that come with the hits are put into the cache.
 
         Raises:
             IndexMissingError: The index was deleted or rebuilt meanwhile.
@@ -121,15 +124,11 @@ class CachedRequests:
         url = self._server.url
         if failure := search_failure(answer, url):
             raise failure
-        check_answer(answer, SCORED if "docvalue_fields" in body else NAMED, url)
+        check_answer(answer, SCORED if len(body["sort"]) > 1 else NAMED, url)
         self._check_shards(answer)
         hits: list[dict[str, Any]] = answer["hits"]["hits"]
         if len(hits) > body["size"]:
             raise strange_answer(url, f"{len(hits)} hits instead of {body['size']}")
-        for hit in hits:
-            if "fields" in hit:
-                check_answer(hit, WORDS, url)
-                self._words.put(hit["sort"][1], self._unpacked(hit["fields"]["words"][0]))
         return hits
 
     def _check_shards(self, answer: dict[str, Any]) -> None:
@@ -139,11 +138,33 @@ class CachedRequests:
                 raise shortfall.error(self._server.url)
             self._partial.note(shortfall)
 
-    def _unpacked(self, packed: str) -> tuple[str, str]:
-        try:
-            return unpack_words(packed)
-        except ValueError:
-            raise strange_answer(self._server.url, "words") from None
+    def _fetch_words(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The words of those passages that there are; they go into the caches, with frequencies."""
+        found = {}
+        (hits,) = self.search([words_body(ids)])
+        for hit in hits:
+            check_answer(hit, WORDS, self._server.url)
+            fields = hit["fields"]
+            try:
+                words = unpack_words(fields["words"][0])
+                found[hit["sort"][0]] = words
+                self._words.put(hit["sort"][0], words)
+                if STATISTICS in fields:
+                    check_answer(fields[STATISTICS], PACKED, self._server.url)
+                    self._keep_frequencies(words, fields[STATISTICS][0])
+            except ValueError:
+                raise strange_answer(self._server.url, "words") from None
+        return found
+
+    def _keep_frequencies(self, words: tuple[str, str], packed: str) -> None:
+        """Put the frequencies of a passage's words into the cache."""
+        keys = [
+            term_id(field, word)
+            for field, text in zip(FIELDS, words, strict=True)
+            for word in text.split()
+        ]
+        for key, *both in zip(keys, *unpack_statistics(packed, len(keys)), strict=True):
+            self._frequencies.put(key, (both[0], both[1]))
 
     def words(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """For each passage its tokens and its lemmas, with blanks between words.
@@ -151,18 +172,28 @@ class CachedRequests:
         Raises:
             VerseError: The index has no passage of an id; the message names it.
         """
-        found: dict[str, tuple[str, str]] = {}
-        missing = []
-        for identifier in dict.fromkeys(ids):
-            words = self._words.get(identifier)
-            if words is None:
-                missing.append(identifier)
-            else:
-                found[identifier] = words
-        for identifier, source in self._sources(missing, PASSAGE_WORDS):
-            found[identifier] = (source["token"], source["lemma"])
-            self._words.put(identifier, found[identifier])
+        wanted = list(dict.fromkeys(ids))
+        found = {name: words for name in wanted if (words := self._words.get(name)) is not None}
+        for batch in batches([name for name in wanted if name not in found], _TOGETHER):
+            found |= self._fetch_words(batch)
+        # Says which id there is not, or that its shard does not answer.
+        missing = [name for name in wanted if name not in found]
+        for name, source in self._sources(missing, PASSAGE_WORDS):
+            found[name] = (source["token"], source["lemma"])
         return found
+
+    def frequencies(self, wanted: Mapping[Field, Iterable[str]]) -> dict[str, tuple[int, int]]:
+        """Document and collection frequencies of words of both fields, by `term_id`.
+
+        Words that the collection does not have are left out.
+        """
+        keys = {term_id(field, word): word for field, words in wanted.items() for word in words}
+        found = {key: self._frequencies.get(key) for key in keys}
+        missing = [key for key, known in found.items() if known is None]
+        for key, (df, cf, _) in self._fetch_terms([k for k in missing if _fits(keys[k])]).items():
+            found[key] = df, cf
+            self._frequencies.put(key, (df, cf))
+        return {key: known for key, known in found.items() if known is not None and known[0]}
 
     def books(self, most: int) -> frozenset[str]:
         """Books of all passages that have one, at most `most`; raises the errors of `search`."""
@@ -197,34 +228,43 @@ class CachedRequests:
 
     def passages(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """For each passage its properties, without words; raises the errors of `words`."""
-        found = dict(self._sources(list(dict.fromkeys(ids)), PASSAGE, (AUTHOR,)))
-        for source in found.values():
-            check_answer({AUTHOR: source.setdefault(AUTHOR, "")}, AUTHORED, self._server.url)
-        return found
+        records = self._records_of(ids)
+        return {name: {k: v for k, v in one.items() if k != PARALLELS} for name, one in records}
 
     def parallels(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """For each passage the ids of its parallels; raises the errors of `words`."""
-        found: dict[str, tuple[str, ...]] = {}
-        for identifier, source in self._sources(list(dict.fromkeys(ids)), NOTHING, (PARALLELS,)):
-            others = source.get(PARALLELS, [])
-            check_answer({PARALLELS: others}, GROUPED, self._server.url)
-            found[identifier] = tuple(others)
-        return found
+        return {name: tuple(one[PARALLELS]) for name, one in self._records_of(ids)}
+
+    def _records_of(self, ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+        """Each passage once, with its properties and the ids of its parallels."""
+        wanted = list(dict.fromkeys(ids))
+        found = {name: one for name in wanted if (one := self._records.get(name)) is not None}
+        missing = [name for name in wanted if name not in found]
+        for name, source in self._sources(missing, PASSAGE, (AUTHOR, PARALLELS)):
+            more = {AUTHOR: source.setdefault(AUTHOR, "")}
+            more[PARALLELS] = source.setdefault(PARALLELS, [])
+            check_answer(more, MORE, self._server.url)
+            self._records.put(name, source)
+            found[name] = source
+        return [(name, found[name]) for name in wanted]
 
     def terms(self, field: Field, words: Sequence[str]) -> dict[str, Term]:
         """The statistics of those words that the collection has."""
-        distinct = [word for word in dict.fromkeys(words) if len(word) <= MAX_WORD]
-        terms = {word: self._terms.get(term_id(field, word)) for word in distinct}
-        missing = [word for word, term in terms.items() if term is None]
-        for batch in batches(missing, _TOGETHER):
-            ids = [term_id(field, word) for word in batch]
-            documents = self._documents(self._terms_index, ids, TERM)
-            for word, identifier, source in zip(batch, ids, documents, strict=True):
+        keys = {term_id(field, word): word for word in words if _fits(word)}
+        found = self._fetch_terms(list(keys))
+        return {keys[key]: term for key, term in found.items() if term[0]}
+
+    def _fetch_terms(self, keys: Sequence[str]) -> dict[str, Term]:
+        """The statistics of words by `term_id`, zeros for those that the collection lacks."""
+        found = {key: term for key in keys if (term := self._terms.get(key)) is not None}
+        for batch in batches([key for key in keys if key not in found], _TOGETHER):
+            documents = self._documents(self._terms_index, batch, TERM)
+            for key, source in zip(batch, documents, strict=True):
                 # Unknown words are kept too: queries are full of them.
                 term = (source["df"], source["cf"], source["max_tf"]) if source else (0, 0, 0)
-                self._terms.put(identifier, term)
-                terms[word] = term
-        return {word: term for word, term in terms.items() if term is not None and term[0]}
+                self._terms.put(key, term)
+                found[key] = term
+        return found
 
     def _sources(
         self, ids: Sequence[str], fields: type[Struct], may_have: Sequence[str] = ()
@@ -291,11 +331,17 @@ class CachedRequests:
             ) from error
 
 
+def _fits(word: str) -> bool:
+    """Whether a word is short enough to be in an index."""
+    return len(word) <= MAX_WORD
+
+
 def _header(body: dict[str, Any], allowed: bool) -> dict[str, Any]:
     """The header of one search of an `_msearch`.
 
     Scores of BM25 depend on document frequencies. `dfs_query_then_fetch` takes these from all
-    shards, so that scores do not depend on how passages are spread; a kNN search has none.
+    shards, so that scores do not depend on how passages are spread; a kNN search has none, nor has
+    one that is sorted by id alone.
 
     Args:
         body: The search.
@@ -304,4 +350,5 @@ def _header(body: dict[str, Any], allowed: bool) -> dict[str, Any]:
     # The setting overrides one of the cluster. Without it, `_check_shards` refuses partial answers,
     # with a message that says which shards are missing.
     header: dict[str, Any] = {"allow_partial_search_results": True} if allowed else {}
-    return header if "knn" in body else {**header, "search_type": "dfs_query_then_fetch"}
+    scored = "knn" not in body and len(body["sort"]) > 1
+    return {**header, "search_type": "dfs_query_then_fetch"} if scored else header

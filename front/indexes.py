@@ -160,7 +160,7 @@ def open_index(
         if es is not None:
             raise UsageError("both the name and 'es' are URLs; give one")
         name, es = None, name
-    choices = _choices(
+    choices = index_choices(
         es=es,
         ca_certs=ca_certs,
         fingerprint=fingerprint,
@@ -181,7 +181,7 @@ def open_index(
                 chosen,
             )
         return Index(library.open(chosen))
-    server = _connected(choices)
+    server = connected(choices)
     found = open_es_index(
         server,
         chosen,
@@ -246,13 +246,13 @@ def build_index(
         ...     build_index(texts, "oratio", vectors=False, learned_links=False, data_dir=folder)
         <Index 'oratio': 2 passages, in this process>
     """
-    choices = _choices(es=es, data_dir=data_dir)
+    choices = index_choices(es=es, data_dir=data_dir)
     check_name(name)
     options = BuildOptions(lemmatiser, stop_words, vectors, k1, b, learned_links)
     library = _library(choices.get("data_dir"), workers)
-    chosen = windowed(_passages_of(passages, work, author), window, window_words, step)
+    chosen = windowed(passages_of(passages, work, author), window, window_words, step)
     if "es" in choices:
-        with _connected(choices) as server:
+        with connected(choices) as server:
             build_es_index(server, name, *library.prepare(chosen, options), workers=workers)
     else:
         library.build(name, chosen, options)
@@ -324,8 +324,8 @@ def _environment() -> dict[str, Any]:
     return found
 
 
-def _choices(**given: object) -> dict[str, Any]:
-    """The arguments that were given, and for the rest the environment's choices."""
+def index_choices(**given: object) -> dict[str, Any]:
+    """The arguments of `open_index` that are given, and for the rest the environment's choices."""
     return {**_environment(), **{k: value for k, value in given.items() if value is not None}}
 
 
@@ -347,7 +347,12 @@ def _library(folder: str | Path | None, workers: int = 1) -> Library:
     return Library(Path(folder) if folder else None, workers=workers)
 
 
-def _connected(choices: Mapping[str, Any]) -> Server:
+def connected(choices: Mapping[str, Any]) -> Server:
+    """The server that `index_choices` name.
+
+    Raises:
+        ServerUnavailableError, ServerRefusedError: It does not answer as it should.
+    """
     names = ("ca_certs", "fingerprint", "api_key", "user", "password", "wait", "timeout")
     given = {name: choices[name] for name in names if name in choices}
     if "ca_certs" in given:
@@ -355,8 +360,16 @@ def _connected(choices: Mapping[str, Any]) -> Server:
     return Server.connect(choices["es"], **given)
 
 
-def _passages_of(given: object, work: str, author: str) -> Iterable[Passage]:
-    """The passages behind what `build_index` takes."""
+def passages_of(given: object, work: str = "", author: str = "") -> Iterable[Passage]:
+    """The passages that a path, texts by id, or a list stand for, as `build_index` takes them.
+
+    Raises:
+        UsageError: It is none of these.
+
+    Example:
+        >>> [(each.id, each.text) for each in passages_of({"1": "Pater noster"})]
+        [('1', 'Pater noster')]
+    """
     if isinstance(given, (str, Path)):
         return read_files([Path(given)], work=work or None, author=author or None)
     if isinstance(given, Mapping):

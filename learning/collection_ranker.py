@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allusion_es.core.files import writing
 from allusion_es.core.progress import Progress, silent
 from allusion_es.learning.examples import LinkExample, best_rank, link_examples, thinned
 from allusion_es.learning.learn import sources
@@ -28,6 +29,7 @@ from allusion_es.retrieval.citation_models import RANKER
 from allusion_es.retrieval.defaults import DEFAULTS
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.reranking import Collection
+from allusion_es.scanning.measured import LEARNED
 
 LEAST_LINKS = 50
 """Different links that are needed for a ranker: fewer say little even of a few weights."""
@@ -130,7 +132,7 @@ class RankerLearner:
             folds: How many parts.
         """
         ranks = np.full((2, len(examples)), np.inf)
-        for part in _parts(examples, folds):
+        for part in parts_of(examples, folds):
             tested = set(part)
             rest = [one for number, one in enumerate(examples) if number not in tested]
             if not rest or not part:
@@ -171,13 +173,16 @@ class RankerLearner:
         scales = feature_scales(short)
         return RankerSet(names, scales, weights * scales)
 
-    def save(self, folder: Path, links: Sequence[KnownLink], ranker: RankerSet) -> str:
+    def save(
+        self, folder: Path, links: Sequence[KnownLink], ranker: RankerSet, scan: bytes = b""
+    ) -> str:
         """Write a ranker into the folder of models; returns its name, a hash of its content.
 
         Args:
             folder: The folder.
             links: What it was learned from, which is told in the file.
             ranker: The ranker.
+            scan: The model of scans with it, which is written beside it; empty for none.
 
         Raises:
             StorageError: It cannot be written.
@@ -187,7 +192,10 @@ class RankerLearner:
         if self._cross_encoder:
             facts[CROSS_ENCODER] = self._cross_encoder
         write_model(path, facts, {_KIND: ranker})
-        name = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        name = hashlib.sha256(path.read_bytes() + scan).hexdigest()[:16]
+        if scan:
+            with writing(folder / f"{name}{LEARNED}") as file:
+                file.write(scan)
         path.replace(folder / f"{name}{RANKER}")
         return name
 
@@ -278,7 +286,7 @@ def _by_query(examples: Sequence[LinkExample]) -> list[tuple[str, Example]]:
     return list(found.values())
 
 
-def _parts(examples: Sequence[LinkExample], folds: int) -> list[list[int]]:
+def parts_of(examples: Sequence[LinkExample], folds: int) -> list[list[int]]:
     """The numbers of the examples in each part; all links of a query are in one."""
     places = {id(one.link): number for number, one in enumerate(examples)}
     links = [one.link for one in examples]

@@ -155,8 +155,11 @@ def plain_pieces(
 
 def _read(index: CandidateIndex, analysis: Analysis, mode: str) -> Reading:
     citations = index.citations if mode == "default" else None
-    reading = read(index, analysis, SearchFilter(), citations, fast=mode == "fast")
-    # The words of thousands of passages are not needed any more, and would fill the memory.
+    return without_texts(read(index, analysis, SearchFilter(), citations, fast=mode == "fast"))
+
+
+def without_texts(reading: Reading) -> Reading:
+    """A reading without the words of its thousands of passages, which would fill the memory."""
     empty = code_texts([])
     texts = CandidateTexts(reading.texts.ids, empty, empty, np.zeros(0))
     return replace(reading, texts=texts)
@@ -206,8 +209,13 @@ def fit_pieces(pieces: Sequence[Piece], *, trees: bool) -> Calibration:
         model = replace(model, trees=tuple(found))
     scored = [(piece, *scores(piece, model)) for piece in pieces]
     judged = [found for each in scored for found in findings(*each, _LEAST)]
-    line = fit(np.array([[odds] for *_, odds in judged]), np.array([int(r) for _, r, _ in judged]))
+    rights = [right for _, right, _ in judged]
+    if all(rights) or not any(rights):
+        return model  # of findings that are all alike nothing can be learned
+    line = fit(np.array([[odds] for *_, odds in judged]), np.array(rights, dtype=np.int64))
     slope = line.weights[0]
+    if slope <= 0:
+        return model  # by chance, of a few findings: what is likelier must stay so
     return Calibration(
         slope * model.bias + line.bias,
         tuple(slope * weight for weight in model.weights),

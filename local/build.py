@@ -20,7 +20,7 @@ from allusion_es.core.processes import in_order
 from allusion_es.core.progress import Progress, silent
 from allusion_es.core.temporary_files import SpilledArray, TemporaryFiles
 from allusion_es.language.citations.vectors import CitationVectors
-from allusion_es.language.citations.word_parts import every_gram_key
+from allusion_es.language.citations.word_parts import searched_gram_keys
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.local.format import (
     ENCODER_VECTORS,
@@ -288,7 +288,7 @@ class WordNgrams:
         from scipy.sparse import csr_array  # takes long to import
 
         places = np.flatnonzero(tokens)
-        found, sizes = every_gram_key([words[place] for place in places.tolist()])
+        found, sizes = searched_gram_keys([words[place] for place in places.tolist()])
         keys, columns = np.unique(found, return_inverse=True)
         lengths = np.zeros(len(words), dtype=np.int64)
         lengths[places] = sizes

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.passage_files import verse_passage
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.latin.analysis import Analyser
@@ -21,6 +22,8 @@ def index_texts(
     vectors: WordVectors | None = None,
     citations: CitationVectors | None = None,
     encoder: SentenceEncoder | None = None,
+    *,
+    verses: bool = False,
 ) -> LocalIndex:
     """An in-process index of `texts` (passage id to text) that leaves no file behind.
 
@@ -29,6 +32,7 @@ def index_texts(
         vectors: Word vectors for nearest neighbours and rerankers, or None.
         citations: Citation vectors for the same, or None.
         encoder: A sentence encoder for the same, or None.
+        verses: Whether the ids are verses, so that the collection counts as the Bible.
 
     Example:
         >>> len(index_texts({"Gen.1.1": "In principio creavit Deus"}))
@@ -36,7 +40,9 @@ def index_texts(
     """
     analyser = Analyser()
     passages = [
-        Passage(identifier, text, order=order)
+        verse_passage(identifier, text, "", order)
+        if verses
+        else Passage(identifier, text, order=order)
         for order, (identifier, text) in enumerate(texts.items())
     ]
     settings = IndexSettings(

@@ -12,7 +12,7 @@ from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import start_plugin
 from allusion_es.language.citations.vectors import CitationVectors
-from allusion_es.language.citations.word_parts import Word, grams
+from allusion_es.language.citations.word_parts import SEARCHED_SIZES, Word, grams
 from allusion_es.language.encoders.sentences import SentenceEncoder, cut_warnings
 from allusion_es.language.vectors.types import mean_vectors
 from allusion_es.retrieval.citing_evidence import citing_evidence
@@ -159,7 +159,7 @@ class TfIdfSearch(_WordSearch):
 
 
 class NgramSearch(SearchGenerator):
-    """BM25 of sequences of 3 to 5 letters within tokens, in one spelling, each counted once.
+    """BM25 of sequences of 4 and 5 letters within tokens, in one spelling, each counted once.
 
     It finds words of one stem, and words that editions spell in several ways.
     """
@@ -410,9 +410,9 @@ def searched_grams(tokens: Sequence[str]) -> dict[str, float]:
 
     Example:
         >>> list(searched_grams(["et"]))
-        ['<et>', '<et', 'et>']
+        ['<et>']
     """
-    found = {gram for token in tokens for gram in grams(token)}
+    found = {gram for token in tokens for gram in grams(token, SEARCHED_SIZES)}
     chosen = sorted(found, key=lambda gram: (-len(gram), gram))[:MAX_WORDS]
     return dict.fromkeys(chosen, 1.0)
 

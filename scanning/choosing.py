@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
-from allusion_es.corpora.bible.references import format_references, is_verse_id
 from allusion_es.corpora.findings import KINDS, Alternative, Finding
 from allusion_es.corpora.passage import Passage
+from allusion_es.corpora.windows import range_reference
 from allusion_es.scanning.model import MOST
 from allusion_es.scanning.reading import Reading
 
@@ -73,8 +73,9 @@ def choose(reading: Reading, log_odds: Floats, probabilities: Floats, least: flo
     ids, segments = reading.texts.ids, reading.segments
     order = sorted(
         range(len(segments)),
+        # Not by probability, which is 1 for all that are sure enough.
         key=lambda number: (
-            -probabilities[number],
+            -log_odds[number],
             ids[segments.passages[number]],
             segments.firsts[number],
         ),
@@ -238,7 +239,7 @@ def finding_of(
         end=offset + end,
         text=text[start:end],
         passages=tuple(passage.id for passage in named),
-        reference=reference(named),
+        reference=range_reference(named),
         score=choice.log_odds,
         probability=choice.probability,
         kind=_kind(reading, choice, matches),
@@ -246,7 +247,7 @@ def finding_of(
         alternatives=tuple(
             Alternative(
                 tuple(passages[number].id for number in other.passages),
-                reference([passages[number] for number in other.passages]),
+                range_reference([passages[number] for number in other.passages]),
                 other.log_odds,
                 other.probability,
             )
@@ -254,21 +255,6 @@ def finding_of(
         ),
         calibrated=calibrated,
     )
-
-
-def reference(passages: Sequence[Passage]) -> str:
-    """The reference that people read for passages in a row.
-
-    Example:
-        >>> reference([Passage("Ps.33.9", ""), Passage("Ps.33.10", "")])
-        'Ps 33,9-10'
-        >>> reference([Passage("a", "", reference="I 1"), Passage("b", "", reference="I 2")])
-        'I 1-I 2'
-    """
-    if all(is_verse_id(passage.id) for passage in passages):
-        return format_references(passage.id for passage in passages)
-    names = [passage.reference or passage.id for passage in passages]
-    return names[0] if len(names) == 1 else f"{names[0]}-{names[-1]}"
 
 
 def _kind(reading: Reading, choice: Choice, matches: NDArray[np.int64]) -> str:

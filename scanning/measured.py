@@ -2,15 +2,24 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
-from allusion_es.core.errors import VerseError
+from allusion_es.core.errors import InputError, UsageError, VerseError
 from allusion_es.corpora.passage import Passage
-from allusion_es.retrieval.index import CandidateIndex, IndexSettings
-from allusion_es.scanning.model import MOST, Point, ScanOptions, calibration, shipped
+from allusion_es.retrieval.index import CandidateIndex, IndexSettings, is_bible
+from allusion_es.scanning.model import (
+    MOST,
+    RANKED,
+    Calibration,
+    Point,
+    ScanOptions,
+    calibration,
+    ranked_calibration,
+    shipped,
+)
 
 _SAMPLE = 256
 """Passages by whose text a collection is recognised: few enough for one request to a server."""
@@ -82,17 +91,29 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
 
     They hold for the collection, the settings and the citation vectors that they were measured
     with, where all passages may be found and all alternatives are kept: a finding counted as
-    right if one of its alternatives was.
+    right if one of its alternatives was. Those of a collection other than the Bible are measured
+    by `allusion-es learn`.
 
     Example:
         >>> from allusion_es.local.memory import index_texts
-        >>> index = index_texts({"Ps.33.9": "Gustate et uidete"})
+        >>> index = index_texts({"Ps.33.9": "Gustate et uidete"}, verses=True)
         >>> unmeasured(index, ScanOptions())
         'not calibrated for this collection, only for the Vulgate'
+        >>> unmeasured(index_texts({"aen.1.1": "Arma uirumque cano"}), ScanOptions())
+        "not calibrated for this collection, which 'allusion-es learn' does from known places"
     """
-    known = _shipped()
-    if not known.is_collection(index):
-        return "not calibrated for this collection, only for the Vulgate"
+    if is_ranked(index, options):
+        record = _learned(index)
+        known = None if record is None else _measured_on(record)
+        if known is None or not known.is_collection(index):
+            return (
+                "not calibrated for this collection, which 'allusion-es learn' does from known "
+                "places"
+            )
+    else:
+        known = _shipped()
+        if not known.is_collection(index):
+            return "not calibrated for this collection, only for the Vulgate"
     built = index.settings
     if _settings(built) != known.settings:
         return "not calibrated for an index that was built with other settings than the default"
@@ -108,16 +129,52 @@ def unmeasured(index: CandidateIndex, options: ScanOptions) -> str:
     return ""
 
 
-def model_name(index: CandidateIndex, options: ScanOptions) -> str:
-    """Which of `model.MODELS` a scan uses."""
-    return "fast" if options.fast else "default" if index.citations is not None else "words"
+def is_ranked(index: CandidateIndex, options: ScanOptions) -> bool:
+    """Whether a scan reads by the ranker (`scanning.ranked`): of the Bible more is known."""
+    return not options.fast and index.citations is None and not is_bible(index)
+
+
+def scan_model(index: CandidateIndex, options: ScanOptions) -> Calibration:
+    """The model of a scan: that which was learned for the index, or one that comes along.
+
+    Raises:
+        InputError: What was learned for the index is not on this machine, or damaged.
+    """
+    if is_ranked(index, options):
+        record = _learned(index)
+        return calibration(RANKED) if record is None else ranked_calibration(record)
+    if options.fast:
+        return calibration("fast")
+    return calibration("default" if index.citations is not None else "words")
 
 
 def measured_points(index: CandidateIndex, options: ScanOptions) -> tuple[Point, ...]:
     """What was measured of a scan's model, by ascending threshold; none where it does not hold."""
     if unmeasured(index, options):
         return ()
-    return calibration(model_name(index, options)).points
+    return scan_model(index, options).points
+
+
+LEARNED = ".scan-model"
+"""The end of the names of files with the model of a scan; they lie beside the index's ranker."""
+
+
+def _learned(index: CandidateIndex) -> Mapping[str, Any] | None:
+    """The plain values of the model that was learned for an index, if there is one."""
+    if index.ranker is None:
+        return None
+    path = index.ranker.with_suffix(LEARNED)
+    if not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_bytes())
+        _measured_on(record)
+        ranked_calibration(record)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
+        raise InputError(
+            f"{path}: not the model of a scan ({error}); learn it again with 'allusion-es learn'"
+        ) from error
+    return cast(Mapping[str, Any], record)
 
 
 def _settings(settings: IndexSettings) -> tuple[object, ...]:
@@ -129,7 +186,11 @@ def _settings(settings: IndexSettings) -> tuple[object, ...]:
 @cache
 def _shipped() -> MeasuredOn:
     """The collection that the models which come with the program were measured on."""
-    record: Any = shipped()["measured_on"]
+    return _measured_on(shipped())
+
+
+def _measured_on(data: Mapping[str, Any]) -> MeasuredOn:
+    record = data["measured_on"]
     return MeasuredOn(
         record["passages"],
         tuple(record["ids"]),

@@ -68,6 +68,15 @@ _NEAR = 0.03
 MODELS = ("default", "words", "fast")
 """The model with citation vectors, the one without, and the one for `--fast`."""
 
+RANKED = "ranked"
+"""The model for collections other than the Bible, which are read by the ranker (`ranked`)."""
+
+_RANKED_FILE = "epic.json"
+"""That model, as it was learned from the links of the ranker that comes along for them."""
+
+SCORE = ("score",)
+"""Its only feature: the ranker's score of the passage for the words around the segment."""
+
 
 DOUBT = -6.0
 """Log odds below which trees are not asked: they would change them, but not make a finding."""
@@ -193,23 +202,43 @@ def calibration(name: str) -> Calibration:
     """The fitted model of that name that comes with the program.
 
     Args:
-        name: One of `MODELS`.
+        name: One of `MODELS`, or `RANKED`.
     """
+    if name == RANKED:
+        return ranked_calibration(shipped(_RANKED_FILE))
     return parse_calibration(shipped(), name)
 
 
+def ranked_calibration(data: Mapping[str, object]) -> Calibration:
+    """The model of a scan by the ranker from the plain values of a file.
+
+    Raises:
+        UsageError: The file is of another format.
+    """
+    return parse_calibration(data, RANKED, SCORE)
+
+
 def calibration_hash() -> str:
-    """A hash of `scan.json`, which is no code but changes findings too."""
-    return hashlib.sha256((files("allusion_es.scanning") / _FILE).read_bytes()).hexdigest()
+    """A hash of the files of models, which are no code but change findings too."""
+    folder = files("allusion_es.scanning")
+    data = b"".join((folder / name).read_bytes() for name in (_FILE, _RANKED_FILE))
+    return hashlib.sha256(data).hexdigest()
 
 
-def parse_calibration(data: Mapping[str, object], name: str) -> Calibration:
+def parse_calibration(
+    data: Mapping[str, object], name: str, features: Sequence[str] = NAMES
+) -> Calibration:
     """A model from the plain values of a file.
+
+    Args:
+        data: The plain values.
+        name: The model's name in the file.
+        features: The features that it has to be for.
 
     Raises:
         UsageError: The file is of another format, or for other features.
     """
-    if data.get("format") != FORMAT or data.get("features") != list(NAMES):
+    if data.get("format") != FORMAT or data.get("features") != list(features):
         raise UsageError("the scan's calibration does not fit this program; install it again")
     models = data["models"]
     assert isinstance(models, dict)
@@ -224,8 +253,8 @@ def parse_calibration(data: Mapping[str, object], name: str) -> Calibration:
 
 
 @cache
-def shipped() -> Mapping[str, object]:
-    """The plain values of the file that comes with the program."""
-    text = (files("allusion_es.scanning") / _FILE).read_text(encoding="utf-8")
+def shipped(name: str = _FILE) -> Mapping[str, object]:
+    """The plain values of a file that comes with the program."""
+    text = (files("allusion_es.scanning") / name).read_text(encoding="utf-8")
     data: Mapping[str, object] = json.loads(text)
     return data

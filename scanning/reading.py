@@ -64,7 +64,7 @@ class Reading:
         same_form: Whether each match is in the same form, not only of the same lemma.
         segments: n stretches of the text, each with a passage.
         alignments: Of each segment with its passage.
-        features: Of each segment, shape (n, len(NAMES)); the columns are those of `NAMES`.
+        features: Of each segment, shape (n, features): `features.NAMES`, or `model.SCORE`.
     """
 
     analysis: Analysis

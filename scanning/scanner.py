@@ -1,7 +1,8 @@
 """Scanning a text for allusions, block by block, in this process or in several.
 
-A scan cuts the text into blocks (`cut`), reads each (`Scanner.scan_block`: `reading.read`, the
-model's probabilities, `choosing.choose` and `joined`), and settles what two blocks both found on
+A scan cuts the text into blocks (`cut`), reads each (`Scanner.scan_block`: `reading.read`, or
+`ranked.RankedReader` in collections other than the Bible, the model's probabilities,
+`choosing.choose` and `joined`), and settles what two blocks both found on
 their border (`seamless`).
 """
 
@@ -21,8 +22,9 @@ from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.works import OwnWork, known_names
 from allusion_es.scanning.choosing import Choice, choose, finding_of, joined
-from allusion_es.scanning.measured import model_name, unmeasured
-from allusion_es.scanning.model import ScanOptions, calibration
+from allusion_es.scanning.measured import is_ranked, scan_model, unmeasured
+from allusion_es.scanning.model import ScanOptions
+from allusion_es.scanning.ranked import RankedReader
 from allusion_es.scanning.reading import Reading, read
 
 # Blocks: parts of a text that can be scanned one by one, in any process.
@@ -157,7 +159,10 @@ class Scanner:
         self._analyser = index_analyser(index)
         self.own_note = ""
         self._citations = None if options.fast else index.citations
-        self._model = calibration(model_name(index, options))
+        self._ranked: RankedReader | None = None
+        if is_ranked(index, options):
+            self._ranked = RankedReader(index, options.search_filter)
+        self._model = scan_model(index, options)
         if options.precision is not None:
             self.threshold = self._model.threshold_for(options.precision)
         elif options.threshold is not None:
@@ -202,9 +207,12 @@ class Scanner:
         if not analysis.tokens:
             return []
         options = self.options
-        reading = read(
-            self.index, analysis, options.search_filter, self._citations, fast=options.fast
-        )
+        if self._ranked is not None:
+            reading = self._ranked.read(block.text, analysis)
+        else:
+            reading = read(
+                self.index, analysis, options.search_filter, self._citations, fast=options.fast
+            )
         odds = self._model.log_odds(reading.features)
         probabilities = self._model.probabilities(reading.features)
         choices = choose(reading, odds, probabilities, self.threshold * _SEQUENCE)

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from msgspec import Meta, Struct, to_builtins
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -52,7 +53,7 @@ from allusion_es.serve.requests import (
 )
 from allusion_es.serve.results import JobStream, What, download, report_judgements
 from allusion_es.serve.texts import LARGEST_TEXT, StoredText, TextStore
-from allusion_es.serve.work import Scan, query_work, scan_text, scan_work
+from allusion_es.serve.work import Scan, query_work, scan_text, scan_work, use_once
 from allusion_es.web.guard import Guard, RefusedError, bounded_body, json_record
 
 LARGEST_REQUEST = 4 * 2**20
@@ -151,8 +152,11 @@ class _Api:
         return JSONResponse({"default": self._default_index, "indexes": rows})
 
     def index(self, request: Request) -> Response:
-        with self._pool.acquire(request.path_params["name"]) as index:
-            return JSONResponse(index_details(index))
+        name = request.path_params["name"]
+        with self._pool.acquire(name) as index:
+            details = index_details(index)
+        # While people look for their text, what the first search needs is read.
+        return JSONResponse(details, background=BackgroundTask(self._pool.warm, name, use_once))
 
     def methods(self, request: Request) -> Response:
         return JSONResponse(method_rows())

@@ -1,8 +1,8 @@
 """The pool of open indexes that a server searches, each used by one search at a time."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -81,6 +81,8 @@ class IndexPool:
         # Name, stamp when it was opened, and index; the longest idle first.
         self._idle: list[tuple[str, object, CandidateIndex]] = []
         self._lock = threading.Lock()
+        # Of the indexes that were warmed: their stamps, and what tells that it is done.
+        self._warmed: dict[str, tuple[object, threading.Event]] = {}
 
     @contextmanager
     def acquire(self, name: str) -> Iterator[CandidateIndex]:
@@ -90,6 +92,37 @@ class IndexPool:
             AllusionError: There is none of that name, or it cannot be used.
         """
         stamp = self.source.stamp(name)
+        with self._lock:
+            _, is_warm = self._warmed.get(name, (None, None))
+        if is_warm is not None:
+            # To open it a second time would take as long, and twice the memory.
+            is_warm.wait()
+        yield from self._lent(name, stamp)
+
+    def warm(self, name: str, use: Callable[[CandidateIndex], object]) -> None:
+        """Use an index once, so that the next search finds read what it needs.
+
+        Does nothing where that was done since the index was built. What goes wrong is not told: the
+        next search will meet it too.
+
+        Args:
+            name: The name of the index.
+            use: Uses it.
+        """
+        with suppress(Exception):
+            stamp = self.source.stamp(name)
+            is_warm = threading.Event()
+            with self._lock:
+                if self._warmed.get(name, (None,))[0] == stamp:
+                    return
+                self._warmed[name] = stamp, is_warm
+            try:
+                with contextmanager(self._lent)(name, stamp) as index:
+                    use(index)
+            finally:
+                is_warm.set()
+
+    def _lent(self, name: str, stamp: object) -> Iterator[CandidateIndex]:
         index = self._take_idle(name, stamp) or self.source.open(name)
         yield index
         # Not in a `finally`: after an error the next search opens the index anew.
@@ -107,9 +140,10 @@ class IndexPool:
 
 
 def index_details(index: CandidateIndex) -> dict[str, object]:
-    """An index's size, books and capabilities, for clients that choose what to search.
+    """An index's size, books, works and capabilities, for clients that choose what to search.
 
-    Books are those that its passages name; collections outside the Bible have none. `unmeasured`
+    Books are those that its passages name; collections outside the Bible have none. Works and
+    authors are those with a name. `unmeasured`
     tells for a thorough and for a fast scan why the measured precision does not hold for this
     index; it is "" where it holds.
 
@@ -125,10 +159,13 @@ def index_details(index: CandidateIndex) -> dict[str, object]:
         for b in BOOKS
         if b.osis in present
     ]
+    works = sorted(work for work in index.works() if work.title)
     return {
         "name": index.name,
         "passages": len(index),
         "books": books,
+        "works": [{"title": work.title, "author": work.author} for work in works],
+        "authors": sorted({work.author for work in index.works() if work.author}),
         "testaments": sorted({book["testament"] for book in books}, reverse=True),
         "vectors": index.settings.vectors,
         "citations": index.settings.citations,

@@ -67,6 +67,14 @@ def scan_text(
     return seamless(by_block())
 
 
+def use_once(index: CandidateIndex) -> None:
+    """Answer a query and scan a few words, which reads all that other searches need too."""
+    words = "In principio erat verbum, et verbum erat apud Deum."
+    Retriever(index, QueryOptions(explain=True)).answer(words)
+    for _ in Scanner(index, ScanOptions()).blocks(cut(words)):
+        pass
+
+
 def scan_options(request: ScanRequest) -> ScanOptions:
     """The scanner's options of a request."""
     return ScanOptions(

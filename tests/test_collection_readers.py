@@ -349,3 +349,47 @@ def test_a_hundred_thousand_lines_would_fit_in_a_gigabyte(tmp_path: Path) -> Non
     lines = "".join(f'<l n="{n}">Arma virumque cano Troiae</l>' for n in range(count))
     path = edition(tmp_path / "long.xml", f'<div n="1">{lines}</div>', CTS)
     assert peak_of([path]) / count * 100_000 < 1 << 30
+
+
+def test_each_text_of_a_corpus_has_its_own_header(tmp_path: Path) -> None:
+    def tei(head: str, body: str, name: str = "") -> str:
+        return (
+            f"<TEI{name}><teiHeader><fileDesc><titleStmt>{head}</titleStmt></fileDesc>"
+            f"</teiHeader><text><body>{body}</body></text></TEI>"
+        )
+
+    corpus = (
+        "<teiCorpus><teiHeader><fileDesc><titleStmt><title>Patres</title><author>Varii</author>"
+        "</titleStmt></fileDesc><encodingDesc><refsDecl><citeStructure match='/TEI/text/body/div' "
+        "use='@n'/></refsDecl></encodingDesc></teiHeader>{}</teiCorpus>"
+    )
+    path = tmp_path / "patres.xml"
+    path.write_text(
+        corpus.format(
+            tei(
+                "<title>Sermones</title><author>Augustinus</author>",
+                "<div n='I'><p n='1'>Gustate</p><p n='2'>et videte</p></div>",
+                " xml:id='aug'",
+            )
+            + tei("<title>Epistulae</title>", "<div n='I'><p>Dominus regit me</p></div>")
+            + tei("<author>Leo</author>", "<p>Vinea mea electa</p>")
+        )
+    )
+    found = [(p.id, p.author, p.work, p.reference, p.text) for p in read_passages(path)]
+    # The corpus says how its texts are cited, and who wrote what has no author of its own.
+    assert found == [
+        ("patres.aug.I", "Augustinus", "Sermones", "Sermones I", "Gustate et videte"),
+        ("patres.2.I", "Varii", "Epistulae", "Epistulae I", "Dominus regit me"),
+        ("patres.3.p1", "Leo", "Patres", "Patres p1", "Vinea mea electa"),
+    ]
+    source = read_source(path)
+    assert (source.title, source.author) == ("Patres", "Varii")
+    path.write_text(corpus.format(tei("<title>Unus</title><author>Beda</author>", "<p>Unus</p>")))
+    assert [(p.id, p.author) for p in read_passages(path)] == [("patres.p1", "Beda")]
+    assert read_source(path).author == "Beda"
+    # A text may hold others, whose words are theirs alone.
+    inner = tei("<title>Intus</title>", "<p n='1'>arma virumque</p>", " xml:id='in'")
+    path.write_text(tei("<title>Foris</title>", "").replace("<body>", f"<body>{inner}"))
+    assert [(p.id, p.work, p.text) for p in read_passages(path)] == [
+        ("patres.in.1", "Intus", "arma virumque")
+    ]

@@ -2,11 +2,15 @@
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from conftest import Run
+
+import allusion_es as ae
+from allusion_es.front.comparison import COLUMNS
 
 VERGIL = """<verg. aen. 1.1>\tArma virumque cano, Troiae qui primus ab oris
 <verg. aen. 2.337>\tin flammas et in arma feror, quo tristis Erinys,
@@ -118,13 +122,131 @@ def test_an_index_may_be_the_source(run: Run, texts: tuple[str, str]) -> None:
     }
 
 
+ANCHISES = """<verg. aen. 2.687>\tAt pater Anchises oculos ad sidera laetus
+<verg. aen. 2.688>\textulit, et caelo palmas cum voce tetendit:
+<verg. aen. 2.689>\tIuppiter omnipotens, precibus si flecteris ullis,
+<verg. aen. 2.690>\taspice nos
+"""
+VALERIUS = """<val. arg. 1.79>\ttandem animi incertum confusaque pectora firmat
+<val. arg. 1.80>\treligio tendensque pias ad sidera palmas
+<val. arg. 1.81>\tomnipotens regina, inquit, quam, turbidus atro
+"""
+
+
+def test_an_allusion_over_several_lines_is_one_pair(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "vergil.aeneid.tess", tmp_path / "valerius.argonautica.tess"
+    source.write_text(ANCHISES)
+    target.write_text(VALERIUS)
+    texts = str(source), str(target)
+    alone = pairs(run, *texts)
+    assert all("-" not in f"{row['source']}{row['target']}" for row in alone)
+    for window, place in ((2, "687-688"), (3, "687-689")):
+        found = pairs(run, *texts, "--window", str(window))
+        assert found[0]["source"] == f"verg. aen. 2.{place}"
+        assert found[0]["target"] in ("val. arg. 1.80", "val. arg. 1.80-81")
+        assert len(found) < len(alone) or window == 2
+        scores = [row["score"] for row in found]
+        assert scores == sorted(scores, reverse=True)
+        # No pair is longer, and each single pair is in one.
+        for row in found:
+            for side in ("source", "target"):
+                first, _, last = str(row[side]).rpartition(".")[2].partition("-")
+                assert int(last or first) - int(first) < window
+        single = {(row["target_text"], row["source_text"]) for row in alone}
+        assert all(
+            any(t in f"{row['target_text']}" and s in f"{row['source_text']}" for row in found)
+            for t, s in single
+        )
+    assert found[0]["target_id"] == "val._arg._1.80-val._arg._1.81"
+    assert found[0]["matched"] == ["tendens", "sidera", "palmas", "omnipotens"]
+    report = tmp_path / "report.html"
+    done = run("compare", *texts, "--window", "3", "--top", "1", "--html", str(report))
+    assert done.returncode == 0
+    assert f"{report}: 2 queries, 3 passages" in done.stderr
+
+
+def test_python_gives_the_same_pairs(run: Run, texts: tuple[str, str], tmp_path: Path) -> None:
+    source, target = texts
+    for window in (1, 3):
+        printed = pairs(run, *texts, "--top", "5", "--window", str(window))
+        found = ae.compare(Path(source), target, top=5, window=window, explain=True)
+        assert json.loads(json.dumps(found.to_dict())) == printed
+    assert len(found) == len(printed)
+    assert repr(found) == f"<Comparison: {len(found)} pairs of 4 passages with 5>"
+    assert found[0].matched == tuple(printed[0]["matched"])
+    assert list(found.to_pandas().columns) == list(COLUMNS)
+    assert "popularibus" in found._repr_html_()
+    found.to_html(tmp_path / "pairs.html")
+    assert "popularibus" in (tmp_path / "pairs.html").read_text()
+    lines = {"luc. 1.595": "pontifices, sacri quibus est permissa potestas"}
+    assert run("index", source, "--name", "compare-python").returncode == 0
+    by_name = ae.compare("compare-python", lines, top=1)
+    opened = ae.compare(ae.open_index("compare-python"), lines, top=1)
+    assert by_name[0].source.reference == opened[0].source.reference == "verg. aen. 9.97"
+    assert ae.compare("compare-python", {"1": "xyzzy"}).pairs == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda path: ae.compare(path, "missing.tess"), ae.InputError, "missing.tess: cannot"),
+        (lambda path: ae.compare("no-such-index", path), ae.InputError, "there is no such file"),
+        (lambda path: ae.compare(path, path, window=0), ae.UsageError, "window"),
+        (lambda path: ae.compare(path, path, top=0), ae.UsageError, "top"),
+        (lambda path: ae.compare(path, cast(str, 7)), ae.UsageError, "not int"),
+        (lambda path: ae.compare(cast(str, 7), path), ae.UsageError, "an index is a name"),
+    ],
+)
+def test_what_python_cannot_compare(
+    texts: tuple[str, str], call: Callable[[str], object], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        call(texts[0])
+
+
+def test_an_index_on_a_server_is_kept_there(
+    run: Run, texts: tuple[str, str], elasticsearch_url_any: str
+) -> None:
+    source, target = texts
+    there = ("--es", elasticsearch_url_any)
+
+    def kept() -> set[str]:
+        rows = json.loads(run("list", "indexes", *there, "--format", "json").stdout)
+        named = {row["name"] for row in rows if row["where"] == elasticsearch_url_any}
+        return {name for name in named if name.startswith("vergil-aeneid-")}
+
+    for window in ("1", "3"):
+        here = pairs(run, *texts, "--top", "5", "--window", window)
+        found = pairs(run, *texts, "--top", "5", "--window", window, *there)
+        scores = [row.pop("score") for row in here]
+        assert [row.pop("score") for row in found] == pytest.approx(scores, rel=1e-4)
+        assert found == here
+    (name,) = kept()
+    by_name = pairs(run, name, target, "--top", "1", *there)
+    assert by_name[0]["target"] == pairs(run, *texts, "--top", "1")[0]["target"]
+    done = run("compare", "no-such-index", target, *there)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "there is no such file, and no index of that name" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    # One that lacks a record is not kept, since it would not say so.
+    Path(source).write_text(f"{VERGIL}<verg. aen. 12.7>\t\n")
+    assert run("compare", source, target, *there).returncode == 13
+    assert kept() == {name}
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
         (["{source}", "missing.tess"], 4, "missing.tess: cannot be read"),
-        (["missing.tess", "{target}"], 4, "missing.tess: there is no such file, and no index of"),
+        (["missing.tess", "{target}"], 4, "missing.tess: there is no such file, and no index can"),
         (["no-such-index", "{target}"], 4, "no-such-index: there is no such file, and no index"),
         (["{source}", "{target}", "--top", "0"], 2, "--top"),
+        (["{source}", "{target}", "--window", "0"], 2, "--window"),
+        (
+            ["Vergil", "{target}"],
+            4,
+            "Vergil: there is no such file, and no index can have that name",
+        ),
         (["{source}", "{target}", "--rerank", "nil"], 11, "no rerankers plug-in 'nil'"),
         (["{source}", "{target}", "--author", "Ovid"], 2, "--author: index 'vergil-aeneid-"),
         (["{source}", "{target}", "--html", "a.txt"], 2, "must end in .html"),

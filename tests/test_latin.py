@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
+from allusion_es.corpora.passage import Passage
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import findings_of
-from allusion_es.retrieval.latin import language_doubt, text_doubt
+from allusion_es.retrieval.latin import CollectionDoubt, language_doubt, text_doubt
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 FOREIGN = """
@@ -115,3 +116,29 @@ def test_the_commands_tell(run: Run, vulgate_index: object, tmp_path: Path) -> N
     assert (done.stderr, "notes" in json.loads(done.stdout)) == ("", False)
     done = run("query", "123 456", "--format", "json")
     assert "query 1: there is no word in it" in done.stderr
+
+
+def test_a_collection_that_is_hardly_latin_is_doubted(
+    run: Run, tmp_path: Path, vulgate_passages: tuple[Passage, ...]
+) -> None:
+    doubt = CollectionDoubt(Analyser())
+    assert len(list(doubt.watch(vulgate_passages))) == len(vulgate_passages)
+    assert doubt.notes() == []
+    (tmp_path / "homer.ilias.tess").write_text(
+        "<il. 1.1>\tμῆνιν ἄειδε θεὰ Πηληϊάδεω\n<il. 1.2>\t1 2 3\n"  # noqa: RUF001 - Greek
+    )
+    (tmp_path / "vergil.aeneid.tess").write_text("<verg. aen. 1.1>\tArma virumque cano\n")
+    done = run("index", str(tmp_path), "--name", "doubtful", "--no-vectors")
+    assert done.returncode == 0
+    assert "note: 1 of 3 passages has no word, and cannot be found" in done.stderr
+    assert "note: homer, ilias: of its 4 words only 0 are in the" in done.stderr
+    assert "vergil" not in done.stderr
+
+
+def test_many_doubtful_works_are_not_all_named() -> None:
+    doubt = CollectionDoubt(Analyser())
+    works = [Passage(f"{n}", "shepherd walketh maketh", f"w{n}") for n in range(8)]
+    assert len(list(doubt.watch(works))) == 8
+    assert [note.partition(":")[0] for note in doubt.notes()] == [
+        "w0", "w1", "w2", "w3", "w4", "and 3 more works are doubtful",
+    ]  # fmt: skip

@@ -75,6 +75,10 @@ def test_a_ranker_is_learned_installed_and_taken_back(run: Run, folder: Path) ->
     )
     rows = json.loads(done.stdout)
     assert "nothing was changed" in done.stderr
+    scans = [row for row in rows if "scan from" in row]
+    assert [row["default"] for row in scans].count("yes") == 1
+    assert scans[0]["recall"] > 50
+    rows = [row for row in rows if "ranker" in row]
     assert {(row["work"], row["ranker"]) for row in rows} >= {
         ("all", "now"), ("all", "learned"), ("opus 0", "learned"),
     }  # fmt: skip
@@ -98,6 +102,25 @@ def test_a_ranker_is_learned_installed_and_taken_back(run: Run, folder: Path) ->
     learn("--undo")
     assert _hits(run, folder) == before
     ranker.unlink()
+    # With parts to test on, what a scan finds is measured, too.
+    text = folder / "opus.txt"
+    text.write_text("secretum\n".join(f"{LATIN[n]} {NAMES[n]} est et\n" for n in range(3)))
+
+    def scanned() -> str:
+        done = run("scan", str(text), "--name", "parva", ALLUSION_DATA_DIR=str(folder))
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    assert "(not calibrated for this collection, which 'allusion-es learn'" in scanned()
+    assert "and the probabilities of scans, learned from 250 links" in learn(
+        file, "--folds", "2", "--yes"
+    )
+    assert "(measured: precision" in scanned()
+    assert "from probability" in learn("--info")
+    learn("--undo")
+    assert "(not calibrated for this collection" in scanned()
+    for path in folder.glob("models/*"):
+        path.unlink()
     few = folder / "few.jsonl"
     few.write_text("".join(Path(file).read_text().splitlines(keepends=True)[:20]))
     done = run("learn", str(few), "--name", "parva", ALLUSION_DATA_DIR=str(folder))

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from allusion_es.core.arrays import ArrayFile, save_arrays
 from allusion_es.core.errors import UsageError
 from allusion_es.language.citations.word_parts import (
+    SEARCHED_SIZES,
     all_grams,
     distinct_gram_keys,
-    every_gram_key,
     gram_key,
     gram_keys,
     grams,
+    searched_gram_keys,
 )
 from allusion_es.local import searchers
 from allusion_es.local.index import LocalIndex
@@ -62,7 +63,7 @@ def test_scores_are_bm25_of_grams(texts: list[list[str]], query: list[str]) -> N
     ids = list(named)
     tokens = index.texts("token", ids)
     held = {
-        name: [gram for token in tokens.text(number) for gram in all_grams(token)]
+        name: [gram for token in tokens.text(number) for gram in all_grams(token, SEARCHED_SIZES)]
         for number, name in enumerate(ids)
     }
     asked = searched_grams(query)
@@ -94,11 +95,12 @@ def test_keys_of_many_forms_are_those_of_each(forms: list[str]) -> None:
     keys, counts = distinct_gram_keys(forms)
     assert keys.tolist() == [key for form in forms for key in gram_keys(form)]
     assert counts.tolist() == [len(gram_keys(form)) for form in forms]
-    keys, counts = every_gram_key(forms)
-    assert counts.tolist() == [len(all_grams(form)) for form in forms]
+    searched = [all_grams(form, SEARCHED_SIZES) for form in forms]
+    keys, counts = searched_gram_keys(forms)
+    assert counts.tolist() == [len(found) for found in searched]
     parts = np.split(keys, np.cumsum(counts)[:-1]) if forms else []
-    for form, part in zip(forms, parts, strict=True):
-        assert sorted(part.tolist()) == sorted(gram_key(gram) for gram in all_grams(form))
+    for found, part in zip(searched, parts, strict=True):
+        assert sorted(part.tolist()) == sorted(map(gram_key, found))
 
 
 def test_who_asks_often_gets_the_same_bits(vulgate_index: LocalIndex) -> None:

@@ -216,7 +216,7 @@ def test_keys_differ_by_all_that_matters(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="module")
 def index() -> LocalIndex:
-    return index_texts(VERSES)
+    return index_texts(VERSES, verses=True)
 
 
 FILLER = " ".join(["caseus", "rusticus", "uenditur"] * 40)

@@ -66,7 +66,7 @@ def test_another_collection_is_known_by_its_texts_not_by_its_name(
 @pytest.fixture
 def own(monkeypatch: pytest.MonkeyPatch) -> LocalIndex:
     """A small index for which the figures are taken to have been measured."""
-    index = index_texts(VERSES)
+    index = index_texts(VERSES, verses=True)
     known = measured_on(index)
     monkeypatch.setattr(measured, "_shipped", lambda: known)
     return index

@@ -23,14 +23,16 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import read_source
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import BuildOptions, Library
+from allusion_es.local.memory import index_texts
 from allusion_es.reports.answers import answer_json
 from allusion_es.reports.report import ReportFinding
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.serve import jobs
-from allusion_es.serve.index_pool import IndexPool
+from allusion_es.serve.index_pool import IndexPool, IndexRow
 from allusion_es.serve.jobs import JobItem, Jobs, SearchJob
 from allusion_es.serve.judgements import Judgement, JudgementStore
 from allusion_es.serve.requests import read_scan_request
+from allusion_es.serve.work import use_once
 from allusion_es.web.guard import RefusedError
 
 SERMON = "Audite: gustate et videte. Scriptum est: In principio. Timete Dominum. Divites."
@@ -71,6 +73,7 @@ def test_what_there_is(serving: Serving) -> None:
     details = serving.ask("GET", f"api/indexes/{NAME}").json
     assert [book["id"] for book in details["books"]] == ["Gen", "Ps", "John"]
     assert (details["testaments"], details["passages"]) == (["ot", "nt"], 5)
+    assert (details["works"], details["authors"]) == ([{"title": "Vulgata", "author": ""}], [])
     methods = serving.ask("GET", "api/methods").json
     assert {"bm25", "rrf"} <= {row["name"] for row in methods["first_stages"]}
     rows = {row["name"]: row for row in methods["rerankers"]}
@@ -437,6 +440,71 @@ def test_an_index_that_is_built_again_is_opened_again(library: Library) -> None:
     (row,) = (row for row in pool.source.rows() if row.name == "broken")
     (library.folder / "indexes" / "broken.idx").unlink()
     assert "broken" in row.problem
+
+
+class OneIndex:
+    """A source of one small index, which counts how often it is opened."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.built = 0
+
+    def rows(self) -> list[IndexRow]:
+        return [IndexRow("texts", "in process", 1)]
+
+    def open(self, name: str) -> LocalIndex:
+        self.opened += 1
+        return index_texts({"Ps.1.1": "Beatus vir", "Ps.1.2": "in lege Domini"})
+
+    def stamp(self, name: str) -> object:
+        return self.built
+
+
+def test_an_index_is_warmed_once_and_others_wait_for_it() -> None:
+    source = OneIndex()
+    pool = IndexPool(source)
+    used: list[object] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def use(index: object) -> None:
+        used.append(index)
+        begun.set()
+        assert go_on.wait(20)
+
+    warming = threading.Thread(target=pool.warm, args=("texts", use))
+    warming.start()
+    assert begun.wait(20)
+    lent: list[object] = []
+
+    def search() -> None:
+        with pool.acquire("texts") as index:
+            lent.append(index)
+
+    searching = threading.Thread(target=search)
+    searching.start()
+    assert lent == []
+    go_on.set()
+    searching.join(20)
+    warming.join(20)
+    assert lent == used
+    assert source.opened == 1
+    pool.warm("texts", use)
+    assert len(used) == 1
+    source.built = 1
+    pool.warm("texts", use)
+    assert (len(used), source.opened) == (2, 2)
+
+
+def test_what_fails_while_warming_is_left_to_the_search() -> None:
+    pool = IndexPool(OneIndex())
+
+    def fail(index: object) -> None:
+        raise ZeroDivisionError
+
+    pool.warm("texts", fail)
+    with pool.acquire("texts") as index:
+        use_once(index)
+        assert len(index) == 2
 
 
 class Served:

@@ -15,10 +15,15 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select, WebDriverWait
-from serve_fixtures import WAIT, Serving
+from serve_fixtures import TOKEN, WAIT, Place, Serving
 
+from allusion_es.corpora.passage import Passage
 from allusion_es.corpora.source import read_source
 from allusion_es.evaluation.gold.files import read_gold
+from allusion_es.local.library import BuildOptions, Library
+from allusion_es.retrieval.index import CandidateIndex
+from allusion_es.serve.app import application
+from allusion_es.serve.index_pool import IndexRow
 
 SERMON = "Audite: gustate et videte.\nScriptum est: In principio.\nItem: Timete Dominum. Divites."
 NASTY = '</script><img src=x onerror="window.hacked=1"><b>gustate et videte</b> & "in principio"'
@@ -509,3 +514,65 @@ def test_examples_are_searched_at_once(page: Page) -> None:
     page.done()
     page.least(0.1)
     assert page.references() == ["Ps 33,9", "cf. Gen 1,1"]
+
+
+class WorksPage(Page):
+    """The page over a collection of several works, which has no books."""
+
+    def ready(self) -> None:
+        self.wait(lambda: len(self.all("#rerank option")) > 3 and len(self.all("#works label")) > 1)
+
+
+@pytest.fixture
+def epic_page(browser: Browser, library: Library, tmp_path: Path) -> Iterator[WorksPage]:
+    """The page over lines of Vergil and Lucan."""
+    lines = [
+        ("aen.1.1", "Arma virumque cano, Troiae qui primus ab oris", "Aeneis", "Vergilius"),
+        ("ecl.1.1", "Tityre, tu patulae recubans sub tegmine fagi", "Eclogae", "Vergilius"),
+        ("luc.1.1", "Bella per Emathios plus quam civilia campos arma", "Bellum civile", "Lucanus"),
+    ]
+    passages = [
+        Passage(name, text, work, order=order, reference=name, author=author)
+        for order, (name, text, work, author) in enumerate(lines)
+    ]
+    library.build("epica", passages, BuildOptions(vectors=False))
+
+    class Epic(Place):
+        def rows(self) -> list[IndexRow]:
+            return [IndexRow("epica", "in process", len(lines))]
+
+        def open(self, name: str) -> CandidateIndex:
+            return library.open(name)
+
+    serving = Serving(application(Epic(library), "epica", tmp_path, TOKEN))
+    serving.start()
+    yield WorksPage(browser, serving.url)
+    serving.end()
+
+
+def test_a_collection_of_works_is_searched_in_some_of_them(epic_page: WorksPage, axe: str) -> None:
+    page = epic_page
+    page.at("#how > summary").click()
+    assert not page.at("#books-part").is_displayed()
+    page.at("#authors-part summary").click()
+    page.at("#works-part summary").click()
+    labels = [label.text for label in page.all("#works label")]
+    assert labels == ["Lucanus, Bellum civile", "Vergilius, Aeneis", "Vergilius, Eclogae"]
+    assert violations(page.browser, axe) == []
+    page.paste("arma cano", "query")
+    page.go()
+    page.done()
+    assert {"aen.1.1", "luc.1.1"} <= set(page.verses())
+    page.at("#again").click()
+    page.at('#authors input[value="Lucanus"]').click()
+    assert page.at("#chosen-authors").text == "(1 author chosen)"
+    page.go()
+    page.done()
+    assert page.verses() == ["luc.1.1"]
+    page.at("#again").click()
+    page.at('#authors input[value="Lucanus"]').click()
+    page.at('#works input[value="Aeneis"]').click()
+    assert page.at("#chosen-works").text == "(1 work chosen)"
+    page.go()
+    page.done()
+    assert page.verses() == ["aen.1.1"]

@@ -101,8 +101,13 @@ class DeclaredCitations:
     def __init__(self) -> None:
         self.paths: list[_Path] = []
         self.unread: list[str] = []
+        self._is_own = True
         # The path of each `citeStructure` that is open; None where it cannot be followed.
         self._open: list[_Path | None] = []
+
+    def inherit(self, around: "DeclaredCitations") -> None:
+        """Follow what a corpus declares, until the text's own header declares something."""
+        self.paths, self._is_own = [*around.paths], False
 
     def begin(self, name: str, attributes: Mapping[str, str]) -> None:
         """Take a start tag of the header."""
@@ -135,6 +140,8 @@ class DeclaredCitations:
         return path
 
     def _keep(self, path: _Path | None, written: str) -> None:
+        if not self._is_own:
+            self.paths, self._is_own = [], True
         if path is None:
             self.unread.append(written)
         else:

@@ -14,7 +14,7 @@ or, for a deletion without an end, reads the file again.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from allusion_es.core.errors import InputError
@@ -90,21 +90,53 @@ def read_tei(
     return _read(path, keep, languages)[0]
 
 
+@dataclass(frozen=True, slots=True)
+class CitedText:
+    """A text of a TEI file, of which a `teiCorpus` has several, and what is cited of it.
+
+    Attributes:
+        title: Its title, or that of the corpus, or "".
+        author: Its author, or that of the corpus, or "".
+        urn: The edition's name in its CTS URN (`phi0690.phi003.perseus-lat2`), or "".
+        name: What tells it from the others of a corpus: its `xml:id`, or its number; "" in a file
+            of one text.
+        units: The stretches that are cited, in their order (`CitationCollector.units`); the whole
+            text where it has no citations.
+    """
+
+    title: str
+    author: str
+    urn: str
+    name: str
+    units: tuple[CitedUnit, ...]
+
+
 def read_cited_tei(
     path: Path, *, languages: frozenset[str] = frozenset()
-) -> tuple[SourceText, list[CitedUnit], str]:
-    """Return the text of a TEI file, the stretches of it that are cited, and the edition's name.
+) -> tuple[SourceText, list[CitedText]]:
+    """Return the text of a TEI file, and the texts that it consists of with what is cited of each.
 
     Args:
         path: As for `read_tei`; the errors are the same.
         languages: Values of `xml:lang` that are read besides Latin; `all` means every language.
-
-    Returns:
-        The text; what is cited, in its order (`CitationCollector.units`); and the name in the
-        edition's CTS URN, or "".
     """
     source, reader = _read(path, frozenset(), languages)
-    return source, list(reader.citations.units(source)), reader.citations.urn
+    texts = []
+    for number, part in enumerate(reader.texts, start=1):
+        units = tuple(part.citations.units(source))
+        has_texts = any(other.around is part for other in reader.texts)
+        if not units and not has_texts and source.text[part.start : part.end].strip():
+            units = (CitedUnit("", part.start, part.end, part.line),)
+        texts.append(
+            CitedText(
+                part.found("title"),
+                part.found("author"),
+                part.citations.urn,
+                (part.name or str(number)) if len(reader.texts) > 1 else "",
+                units,
+            )
+        )
+    return source, texts
 
 
 def _read(
@@ -137,8 +169,8 @@ def _read(
         text=text,
         map=text_map,
         facts=facts,
-        title=reader.header.found("title"),
-        author=reader.header.found("author"),
+        title=reader.found("title"),
+        author=reader.found("author"),
         pages=reader.labels.pages(),
         lines=reader.labels.lines(),
         sections=reader.labels.sections(),
@@ -177,6 +209,36 @@ class _Reading:
     line: int
 
 
+@dataclass(slots=True)
+class _Part:
+    """A text of the file, or a corpus of several: what its own header says and its own numbers are.
+
+    Attributes:
+        depth: How many elements are open in it, itself among them.
+        around: The corpus that it is in, or None.
+        name: Its `xml:id`, or "".
+        line: Its line in the file.
+        start: The length of the file's text when it began.
+        end: The same when it ended.
+        header: Takes its header.
+        citations: Takes its elements.
+    """
+
+    depth: int
+    around: "_Part | None" = None
+    name: str = ""
+    line: int = 1
+    start: int = 0
+    end: int = 0
+    header: HeaderCollector = field(default_factory=HeaderCollector)
+    citations: CitationCollector = field(default_factory=CitationCollector)
+
+    def found(self, what: str) -> str:
+        """The `title` or `author` of its header, or else of the corpus around it, or ""."""
+        own = self.header.found(what)
+        return own or ("" if self.around is None else self.around.found(what))
+
+
 class TeiReader:
     """Receives the events of a TEI file (`events.Events`) and collects its text and annotations.
 
@@ -202,8 +264,9 @@ class TeiReader:
         self.elements = ElementStack()
         self.labels = LabelCollector()
         self.annotations = AnnotationCollector()
-        self.header = HeaderCollector()
-        self.citations = CitationCollector()
+        # The file, or what of it is being read: in a `teiCorpus` each text has its own header.
+        self._part = _Part(depth=1)
+        self.texts: list[_Part] = []
         self.omissions: list[Omission] = []
         self.remarks: list[str] = []
         # The deletions (`delSpan`) that are open, by the id at which each ends.
@@ -241,6 +304,11 @@ class TeiReader:
         self._deletion_end: OpenElement | None = None
         self._last_foreign: Omission | None = None
 
+    def found(self, what: str) -> str:
+        """The `title` or `author` of the file, or "": of a corpus of one text, the text's."""
+        (*_, last) = self.texts or [self._part]
+        return (last if len(self.texts) < 2 else self._part).found(what)
+
     def opened(self, codec: str) -> None:
         """Take the encoding, which tells how many bytes each character has."""
         self.builder = TextBuilder(_width(codec), self.elements.current)
@@ -268,16 +336,18 @@ class TeiReader:
             local, prefix, start, self._raw, out=hidden or foreign, block=block
         )
         element.hidden, element.language, element.line = hidden, language, line
+        if local in _ROOTS:
+            self._begin_part(local, attributes, line)
         if local == "teiHeader":
             self._headers += 1
         if self._headers:
             if local == "prefixDef":
                 self.prefixes.add(attributes.get("ident", ""))
-            self.header.begin([each.name for each in self.elements.stack])
-            self.citations.declared.begin(local, attributes)
+            self._part.header.begin([each.name for each in self.elements.stack])
+            self._part.citations.declared.begin(local, attributes)
             return
         if not hidden:
-            self.citations.begin(element, attributes, line, self.builder.length)
+            self._part.citations.begin(element, attributes, line, self.builder.length)
         if element.out:
             cause: Cause = "language"
             if variant:
@@ -287,6 +357,25 @@ class TeiReader:
                 cause = "part" if is_part else "element"
             self._leave_out(element, parent, hidden_as, cause, line)
         self._begin_text(element, attributes, line)
+
+    def _begin_part(self, local: str, attributes: Attributes, line: int) -> None:
+        """Begin a text of the file, or a corpus in a corpus."""
+        depth = len(self.elements.stack)
+        if depth > 1:
+            self._part = part = _Part(depth, around=self._part)
+            # It is cited as the corpus says, if it does not say so itself.
+            assert part.around is not None
+            part.citations.declared.inherit(part.around.citations.declared)
+        self._part.name = attributes.get("xml:id", "")
+        self._part.line, self._part.start = line, self.builder.length
+        if local == "TEI":
+            self.texts.append(self._part)
+
+    def _end_part(self) -> None:
+        """Go on with the corpus around the text that ends."""
+        self._part.end = self.builder.length
+        if self._part.around is not None:
+            self._part = self._part.around
 
     def _leave_out(
         self,
@@ -367,8 +456,8 @@ class TeiReader:
         element = self.elements.pop(stop)
         self._spaces.pop()
         if self._headers:
-            self.header.end(depth)
-            self.citations.declared.end(element.name)
+            self._part.header.end(depth)
+            self._part.citations.declared.end(element.name)
             if element.name == "fileDesc" and self.describe_at < 0:
                 self.describe_at = stop
             if element.name == "teiHeader":
@@ -377,7 +466,9 @@ class TeiReader:
                     self.insert_at = stop
             return
         self.annotations.end(element)
-        self.citations.end(element)
+        self._part.citations.end(element)
+        if element.name in _ROOTS and depth == self._part.depth:
+            self._end_part()
         state = self._states.pop(element, None)
         chosen = self._chosen.pop(element, None)
         self._stray.pop(element, None)
@@ -420,7 +511,7 @@ class TeiReader:
         """Add characters to the text, the header or an omission."""
         top, data = self.elements.stack[-1], "".join(pieces)
         if self._headers:
-            self.header.text([each.name for each in self.elements.stack], data)
+            self._part.header.text([each.name for each in self.elements.stack], data)
         else:
             self.annotations.text(data)
             omission = self._omission_of(top, data)

@@ -23,6 +23,11 @@ GRAMS_WEIGHT = 0.6
 """
 
 GRAM_SIZES = (3, 4, 5)
+
+SEARCHED_SIZES = (4, 5)
+"""Letters of the n-grams that an index is searched by. Those of 3 are in so many passages that they
+take most of the time, and they find nothing more (docs/quality.md)."""
+
 _SEED = 20_1844
 # Spellings in which editions differ most. Unassimilated prefixes become assimilated ones.
 _DIPHTHONG = re.compile("ae|oe")
@@ -52,28 +57,30 @@ def one_spelling(form: str) -> str:
     return form
 
 
-def grams(form: str) -> list[str]:
+def grams(form: str, sizes: Sequence[int] = GRAM_SIZES) -> list[str]:
     """Return the distinct n-grams of 3 to 5 letters of a form in one spelling, its ends marked.
+
+    Args:
+        form: A token or a lemma.
+        sizes: How many letters they have, if others are wanted.
 
     Example:
         >>> grams("rex")
         ['<re', '<rex', '<rex>', 'ex>', 'rex', 'rex>']
     """
-    return sorted(set(all_grams(form)))
+    return sorted(set(all_grams(form, sizes)))
 
 
-def all_grams(form: str) -> list[str]:
-    """Return the n-grams of a form in order, those that occur twice given twice.
+def all_grams(form: str, sizes: Sequence[int] = GRAM_SIZES) -> list[str]:
+    """Return the n-grams of a form by size and in order, those that occur twice given twice.
 
     Example:
-        >>> all_grams("rex")
-        ['<re', 'rex', 'ex>', '<rex', 'rex>', '<rex>']
+        >>> all_grams("rex"), all_grams("rex", SEARCHED_SIZES)
+        (['<re', 'rex', 'ex>', '<rex', 'rex>', '<rex>'], ['<rex', 'rex>', '<rex>'])
     """
     padded = marked(form)
     return [
-        padded[start : start + size]
-        for size in GRAM_SIZES
-        for start in range(len(padded) - size + 1)
+        padded[start : start + size] for size in sizes for start in range(len(padded) - size + 1)
     ]
 
 
@@ -120,7 +127,7 @@ def distinct_gram_keys(forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray
         >>> keys.tolist() == [*gram_keys("rex"), *gram_keys("lex")], counts.tolist()
         (True, [6, 0, 6])
     """
-    packed, owners = _packed_grams(forms)
+    packed, owners = _packed_grams(forms, GRAM_SIZES)
     # A number whose order is that of forms, and then of their n-grams as text.
     ordered = np.sort(owners.astype(np.uint64) << np.uint64(40) | packed)
     distinct = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)]]
@@ -131,23 +138,27 @@ def distinct_gram_keys(forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray
     return _with_others(forms, keys, counts, gram_keys)
 
 
-def every_gram_key(forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the keys of `all_grams` of many forms, in no particular order within a form.
+def searched_gram_keys(forms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the keys of the n-grams by which many forms are found, in no particular order.
 
     Returns:
-        Those of one form after the other, and how many each has, shape (len(forms),).
+        Those of one form after the other, n-grams that occur twice given twice, and how many each
+        has, shape (len(forms),).
 
     Example:
-        >>> keys, counts = every_gram_key(["papapa", "h"])
+        >>> keys, counts = searched_gram_keys(["papapa", "h"])
         >>> len(keys), len(set(keys.tolist())), counts.tolist()
-        (15, 10, [15, 0])
+        (9, 8, [9, 0])
     """
-    packed, owners = _packed_grams(forms)
+    packed, owners = _packed_grams(forms, SEARCHED_SIZES)
     order = np.argsort(owners, kind="stable")
     used, places = np.unique(packed[order], return_inverse=True)
     counts = np.bincount(owners, minlength=len(forms))
     return _with_others(
-        forms, _hashed(used)[places], counts, lambda form: map(gram_key, all_grams(form))
+        forms,
+        _hashed(used)[places],
+        counts,
+        lambda form: map(gram_key, all_grams(form, SEARCHED_SIZES)),
     )
 
 
@@ -156,8 +167,10 @@ def _is_plain(form: str) -> bool:
     return form.isascii() and "\0" not in form
 
 
-def _packed_grams(forms: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """All n-grams of the plain ones of some forms as numbers, and the form of each.
+def _packed_grams(
+    forms: Sequence[str], sizes: Sequence[int]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """All n-grams of some sizes of the plain ones of some forms as numbers, and the form of each.
 
     A number's order is that of the n-gram as text: its bytes, the first one highest, and zeros.
     """
@@ -172,7 +185,7 @@ def _packed_grams(forms: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.
     for size in range(1, GRAM_SIZES[-1] + 1):
         letter = letters[size - 1 : size - 1 + total].astype(np.uint64)
         packed = packed | letter << np.uint64(8 * (GRAM_SIZES[-1] - size))
-        if size in GRAM_SIZES:
+        if size in sizes:
             inside = np.flatnonzero(np.arange(total) + size <= ends)
             found.append(packed[inside])
             owners.append(owner[inside])

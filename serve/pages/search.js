@@ -137,29 +137,37 @@ async function loadIndexes() {
     at("where").textContent = row?.where === "in process"
       ? "Nothing leaves this computer." : `Searches are sent to ${row?.where}.`;
   };
-  at("index").addEventListener("change", () => { tell(); loadBooks().catch(said); });
+  at("index").addEventListener("change", () => { tell(); loadPlaces().catch(said); });
   tell();
-  await loadBooks();
+  await loadPlaces();
 }
 
-async function loadBooks() {
+async function loadPlaces() {
   const name = at("index").value;
   const details = await (await ask(`indexes/${encodeURIComponent(name)}`)).json();
   if (name !== at("index").value) return; // another was chosen meanwhile
-  at("books-part").hidden = !details.books.length;
   at("testament-part").hidden = details.testaments.length < 2;
   at("testament").value = "";
-  at("books").replaceChildren(at("books").firstElementChild, ...details.books.map((book) =>
-    make("label", { title: book.name }, make("input", { type: "checkbox", value: book.id }),
-      book.label)));
-  tellBooks();
+  const works = details.works.map((work) => [work.title, [work.author, work.title].filter(Boolean).join(", ")]);
+  offer("books", details.books.map((book) => [book.id, book.label, book.name]), 1);
+  // Of one work, or author, there is nothing to choose.
+  offer("authors", details.authors.map((author) => [author, author]), 2);
+  offer("works", works, 2);
 }
 
-const chosenBooks = () => [...document.querySelectorAll("#books input:checked")].map((box) => box.value);
+// Boxes for books, authors or works; hidden where there are fewer than `least`.
+function offer(what, rows, least) {
+  at(`${what}-part`).hidden = rows.length < least;
+  at(what).replaceChildren(at(what).firstElementChild, ...rows.map(([value, label, title]) =>
+    make("label", { title: title ?? "" }, make("input", { type: "checkbox", value }), label)));
+  tellChosen(what);
+}
 
-function tellBooks() {
-  const number = chosenBooks().length;
-  at("chosen-books").textContent = number ? `(${plural(number, "book")} chosen)` : "";
+const chosen = (what) => [...document.querySelectorAll(`#${what} input:checked`)].map((box) => box.value);
+
+function tellChosen(what) {
+  const number = chosen(what).length;
+  at(`chosen-${what}`).textContent = number ? `(${plural(number, what.slice(0, -1))} chosen)` : "";
 }
 
 // --- The text ---
@@ -201,7 +209,10 @@ function closeFile() {
 }
 
 function choicesOf(what) {
-  const within = { books: chosenBooks(), testaments: at("testament").value ? [at("testament").value] : [] };
+  const within = {
+    books: chosen("books"), authors: chosen("authors"), works: [...new Set(chosen("works"))],
+    testaments: at("testament").value ? [at("testament").value] : [],
+  };
   const record = { ...within, index: at("index").value, view: "report" };
   if (what === "scan") return { ...record, threshold: EVERYTHING, fast: at("fast").checked };
   return {
@@ -417,7 +428,8 @@ function startPage() {
   at("text").addEventListener("input", showKind);
   at("ask").addEventListener("change", (event) => {
     if (event.target.name === "kind") { isChosen = true; showKind(); }
-    if (event.target.closest("#books")) tellBooks();
+    const names = event.target.closest(".names");
+    if (names) tellChosen(names.id);
     if (["first-stage", "rerank"].includes(event.target.id)) describe();
   });
   at("file").addEventListener("change", (event) => {

@@ -65,6 +65,9 @@ GROUPS: Mapping[str, Callable[[str], bool]] = {
     "ranks": lambda name: name.endswith("/rank"),
 }
 
+FEWER = (100, 60)
+"""With how many candidates the whole ranker is measured besides."""
+
 WHOLE, LINEAR, LIKE = "learned", "learned, linear part", "linear, the features of --like"
 
 Ranks = NDArray[np.float64]
@@ -102,6 +105,12 @@ def with_columns(one: KeptExample, columns: Sequence[int]) -> KeptExample:
     return replace(one, example=Example(one.example.values[:, columns], one.example.relevant))
 
 
+def first(one: KeptExample, count: int) -> KeptExample:
+    """An example with its first candidates alone; features stay those among all."""
+    values, relevant = one.example.values[:count], one.example.relevant[:count]
+    return replace(one, example=Example(values, relevant))
+
+
 Piece = tuple[str, int]
 """What is left out, "" for nothing or `LIKE`, and the fold that is measured."""
 
@@ -127,6 +136,9 @@ def start(
         found = {without or WHOLE: ranks_of(ranker, tested)}
         if not without:
             found[LINEAR] = ranks_of(replace(ranker, trees=()), tested)
+            for count in FEWER:
+                few = [first(one, count) for one in tested]
+                found[f"{WHOLE}, {count} candidates"] = ranks_of(ranker, few)
         return found
 
     return measure
@@ -203,7 +215,8 @@ def main() -> None:
         some = [one for one in queries if one.file == file]
         methods = {"first stage": single(some, None)}
         methods |= {n: single(some, folds.names.index(n)) for n in SINGLE if n in folds.names}
-        methods |= {n: learned[n][mine] for n in (LIKE, LINEAR, WHOLE) if n in learned}
+        few = [f"{WHOLE}, {count} candidates" for count in FEWER]
+        methods |= {n: learned[n][mine] for n in (LIKE, LINEAR, WHOLE, *few) if n in learned}
         tell(file, some, methods)
         works = [one.work or str(number) for number, one in enumerate(some)]
         for name in GROUPS if options.ablation else ():

@@ -1,6 +1,6 @@
 """Two small caches: by key for answers of a server, by identity for values of large objects."""
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -58,17 +58,19 @@ class IdentityCache(Generic[Value]):
     """
 
     def __init__(self, values: int = 1) -> None:
-        self._kept: deque[tuple[tuple[object, ...], Value]] = deque(maxlen=values)
+        self._limit = values
+        self._kept: dict[tuple[int, ...], tuple[tuple[object, ...], Value]] = {}
 
     def get(self, compute: Callable[[], Value], *objects: object) -> Value:
         """The value for `objects`, computed unless it is among those that are kept."""
-        # A copy, since another thread may add a value meanwhile. The objects are kept too: were
-        # they not, others could come to lie at the same address.
-        for known, value in tuple(self._kept):
-            if len(known) == len(objects) and all(
-                a is b for a, b in zip(known, objects, strict=True)
-            ):
-                return value
+        # The objects are kept too: were they not, others could come to lie at the same address.
+        key = tuple(map(id, objects))
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept[1]
         value = compute()
-        self._kept.append((objects, value))
+        self._kept[key] = objects, value
+        # A copy, since another thread may add a value meanwhile.
+        for oldest in tuple(self._kept)[: -self._limit]:
+            self._kept.pop(oldest, None)
         return value

@@ -252,10 +252,10 @@ class LocalIndex:
 
     def _named(self, given: Mapping[str, float]) -> NDArray[np.float32]:
         """The given score of each passage that has one, shape (passages,)."""
-        scores, places = np.zeros(len(self), dtype=np.float32), self._places_of_ids
-        for identifier, score in given.items():
-            if identifier in places:
-                scores[places[identifier]] = score
+        places = self._places_of_ids
+        known = [identifier for identifier in given if identifier in places]
+        scores = np.zeros(len(self), dtype=np.float32)
+        scores[[places[identifier] for identifier in known]] = [given[name] for name in known]
         return scores
 
     def _allowed(self, search_filter: SearchFilter) -> NDArray[np.bool_] | None:

@@ -60,10 +60,14 @@ class CitingEvidence:
         found = np.flatnonzero(scores > 0)
         if len(found) > most > 0:
             # The others need not be sorted.
-            found = np.flatnonzero(scores >= np.partition(scores, -most)[-most])
+            found = found[scores[found] >= np.partition(scores[found], -most)[-most]]
         # `ids` are sorted, so that of equal scores the first id stays first.
         best = found[np.argsort(-scores[found], kind="stable")][:most]
-        return {self.texts.ids[place]: float(scores[place]) for place in best.tolist()}
+        ids = self.texts.ids
+        return {
+            ids[place]: score
+            for place, score in zip(best.tolist(), scores[best].tolist(), strict=True)
+        }
 
     def shared(self, query: AnalysedQuery, ids: Sequence[str]) -> list[dict[str, float]]:
         """For each passage the query's lemmas that the most similar text has that cites it.

@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 
+from allusion_es.core.arrays import Singles
 from allusion_es.core.caches import IdentityCache
 from allusion_es.core.errors import UsageError
 from allusion_es.core.plugins import start_plugin
+from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.citations.word_parts import SEARCHED_SIZES, Word, grams
 from allusion_es.language.encoders.sentences import SentenceEncoder, cut_warnings
 from allusion_es.language.vectors.types import mean_vectors
@@ -213,7 +215,7 @@ class CitationSearch(SearchGenerator):
         """
         if index.citations is None:
             raise _lacks(index, "citation vectors", "citations", "--no-learned-links")
-        vector = index.citations.query_vector(*citing_words(query))
+        vector = citing_vectors(query, index.citations).both
         return [SearchRequest("citations", field, vector=vector)]
 
 
@@ -235,8 +237,8 @@ class WindowSearch(SearchGenerator):
         """
         if index.citations is None:
             raise _lacks(index, "citation vectors", "window", "--no-learned-links")
-        _, window = citing_words(query)
-        return [SearchRequest("citations", field, vector=index.citations.query_vector(window))]
+        vector = citing_vectors(query, index.citations).window
+        return [SearchRequest("citations", field, vector=vector)]
 
 
 class DenseSearch(SearchGenerator):
@@ -369,6 +371,36 @@ def citing_words(query: AnalysedQuery) -> tuple[list[Word], list[Word]]:
         list(zip(part.tokens, part.lemmas, strict=True)) if part else [] for part in parts
     )
     return own, window
+
+
+@dataclass(frozen=True, slots=True)
+class CitingVectors:
+    """The citation vectors of a query, each of unit length, or zeros if no word is known.
+
+    Attributes:
+        own: Of its words, shape (dimension,).
+        both: Of its words, and half of its window's beside it.
+        window: Of its window.
+    """
+
+    own: Singles
+    both: Singles
+    window: Singles
+
+
+_VECTORS: IdentityCache[CitingVectors] = IdentityCache(128)
+"""Those of the last queries: a batch of them is searched before the first is reranked."""
+
+
+def citing_vectors(query: AnalysedQuery, vectors: CitationVectors) -> CitingVectors:
+    """The citation vectors of a query, which the first stage and features share."""
+
+    def compute() -> CitingVectors:
+        words, window = citing_words(query)
+        own, both = vectors.query_vectors(words, window)
+        return CitingVectors(own, both, vectors.query_vector(window))
+
+    return _VECTORS.get(compute, query, vectors)
 
 
 def searched_grams(tokens: Sequence[str]) -> dict[str, float]:

@@ -31,6 +31,10 @@ _TOGETHER = 256
 """Segments that are aligned at once, so that memory stays bounded."""
 
 
+_LIKE = 4
+"""Lengths of segments that are alike enough to be aligned together, in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alignments:
     """The best alignment of each pair; all arrays of shape (n,).
@@ -65,7 +69,7 @@ def align(gains: Singles, price: float) -> Alignments:
     """
     n, rows, columns = gains.shape
     above = np.zeros((n, columns + 1), dtype=np.float32)
-    begun = np.zeros((n, columns + 1), dtype=np.int64)
+    begun = np.zeros((n, columns + 1), dtype=np.int32)
     best = np.zeros(n, dtype=np.float32)
     firsts, lasts = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     slope = np.float32(price) * np.arange(columns + 1, dtype=np.float32)
@@ -105,8 +109,11 @@ def align_segments(analysis: Analysis, texts: CandidateTexts, segments: Segments
     scores = np.zeros(len(segments), dtype=np.float32)
     firsts, lasts = np.zeros(len(segments), dtype=np.int64), np.zeros(len(segments), dtype=np.int64)
     codes = _coded(analysis, texts)
+    # Like lengths together, so that little is computed behind the ends of short ones.
+    lengths = np.diff(texts.lemmas.offsets)[segments.passages]
+    order = np.lexsort((lengths, (ends - starts) // _LIKE))
     for begin in range(0, len(segments), _TOGETHER):
-        part = slice(begin, begin + _TOGETHER)
+        part = order[begin : begin + _TOGETHER]
         gains = _gains(codes, texts, segments.passages[part], starts[part], ends[part])
         found = align(gains, PRICE)
         scores[part] = found.scores

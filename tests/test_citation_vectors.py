@@ -33,6 +33,7 @@ from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.citation_cosine import CitationCosine
 from allusion_es.rerankers.trial import trial
+from allusion_es.retrieval import byte_vectors
 from allusion_es.retrieval.byte_vectors import ByteVectors
 from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.generators import CitationSearch
@@ -199,6 +200,23 @@ def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationV
     bytes_ = ByteVectors(rows).cosines(vector[None])[0]
     assert [scores[i] for i in TEXTS] == bytes_.tolist()
     assert [hit.score for hit in answer.hits] == sorted(bytes_.tolist(), reverse=True)
+
+
+@given(st.integers(0, 9), st.integers(1, 5), st.integers(1, 4), st.integers(0, 99))
+def test_blocks_of_vectors_give_what_all_at_once_give(
+    rows: int, queries: int, step: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    some = random.integers(-127, 128, (rows, 6)).astype(np.int8)
+    asked = random.standard_normal((queries, 6)).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(byte_vectors, "_TOGETHER", step * 6)
+        found = ByteVectors(some).cosines(asked)
+    whole, bytes_ = some.astype(np.int64), to_bytes(asked)[0].astype(np.int64)
+    lengths = np.sqrt((bytes_**2).sum(axis=1))[:, None] * np.sqrt((whole**2).sum(axis=1))
+    products = (bytes_ @ whole.T).astype(np.float64)
+    exact = np.divide(products, lengths, out=np.zeros(products.shape), where=lengths > 0)
+    assert (found == byte_vectors.server_cosines(exact)).all()
 
 
 def test_nothing_known_finds_nothing(index: LocalIndex) -> None:

@@ -20,7 +20,7 @@ from allusion_es.core.errors import (
     VerseError,
 )
 from allusion_es.corpora.passage import Passage
-from allusion_es.es import alias_swap, build, requests
+from allusion_es.es import alias_swap, build, queries, requests
 from allusion_es.es.build import build_es_index
 from allusion_es.es.bulk import index_documents
 from allusion_es.es.catalogue import (
@@ -124,6 +124,20 @@ def test_words_with_and_without_a_search(server: Server, index: ElasticsearchInd
     )
     assert searching.statistics("token", words).cf.tolist()[words.index("deus")] == 4
     assert searching.statistics("lemma", [f"{word}-lemma" for word in words]).df.min() >= 1
+
+
+def test_frequencies_of_an_index_that_has_none_beside_its_words(
+    server: Server, index: ElasticsearchIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those have that were built before."""
+    for module in (queries, requests):
+        monkeypatch.setattr(module, "STATISTICS", "unmapped")
+    old = open_index(server, "little")
+    ids = ["Ps.33.9", "Gen.1.2", "John.1.2"]
+    assert old.texts("token", ids).words == index.texts("token", ids).words
+    words = ["deus", "erat", "nemo"]
+    for found in (old.statistics("token", words), index.statistics("token", words)):
+        assert (found.df.tolist(), found.cf.tolist()) == ([2, 2, 0], [4, 2, 0])
 
 
 def test_statistics(index: ElasticsearchIndex) -> None:

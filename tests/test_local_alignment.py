@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from little_vectors import TABLE, LittleVectors
 
 from allusion_es.core.errors import UsageError
-from allusion_es.rerankers.local_alignment import LocalAlignment
+from allusion_es.rerankers import local_alignment
+from allusion_es.rerankers.local_alignment import LocalAlignment, alignment_scores
 from allusion_es.rerankers.trial import TrialCollection, trial_candidates, trial_query
 
 TEXTS = ["x y z", "x y", "x w", "y", "y minus", "z"]
@@ -148,3 +149,22 @@ def test_texts_of_any_length_stand_together() -> None:
 def test_parameters_out_of_range_are_refused(values: tuple[float, int]) -> None:
     with pytest.raises(UsageError, match="must be"):
         LocalAlignment(*values)
+
+
+@given(WORDS.filter(bool), st.lists(WORDS, min_size=1, max_size=9), st.integers(1, 4))
+def test_several_alignments_of_many_texts_are_those_of_each(
+    query: list[str], texts: list[list[str]], together: int
+) -> None:
+    """Gaps of three kinds, one of which no stretch is worth; texts that are cut into batches."""
+    asked, collection = trial_query(" ".join(query)), LittleCollection()
+    # Each text stands twice: equal texts score the same to the last bit, wherever they are.
+    every = trial_candidates([" ".join(text) for text in [*texts, *texts]])
+    rerankers = [LocalAlignment(gap) for gap in (0.1, 1.0, 50.0)]
+    aligned = [each.alignment(asked, every, collection) for each in rerankers]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_alignment, "_TOGETHER", together)
+        found = alignment_scores(aligned, every.texts.offsets)
+    for reranker, scores in zip(rerankers, found, strict=True):
+        for number, text in enumerate(texts):
+            alone = reranker.score(asked, trial_candidates([" ".join(text)]), collection)[0]
+            assert scores[number] == scores[number + len(texts)] == alone

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from allusion_es.core.arrays import ArrayFile, save_arrays
 from allusion_es.core.errors import UsageError
-from allusion_es.language.citations.word_parts import SEARCHED_SIZES, all_grams, grams
+from allusion_es.language.citations.word_parts import (
+    SEARCHED_SIZES,
+    all_grams,
+    distinct_gram_keys,
+    gram_key,
+    gram_keys,
+    grams,
+    searched_gram_keys,
+)
+from allusion_es.local import searchers
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.retrieval.generators import MAX_WORDS, NgramSearch, searched_grams
@@ -75,6 +84,34 @@ def test_all_grams_and_distinct_ones() -> None:
     assert Counter(all_grams("papapa"))["apa"] == 2
     assert grams("papapa") == sorted(set(all_grams("papapa")))
     assert all_grams("h") == []  # nothing is left of it in one spelling
+
+
+ANY = st.text(st.sampled_from("aehipt<>αæ\0 ·"), max_size=7)
+"""Forms of letters of one byte and of several, and what tokens hardly have."""
+
+
+@given(st.lists(st.one_of(FORMS, ANY), max_size=8))
+def test_keys_of_many_forms_are_those_of_each(forms: list[str]) -> None:
+    keys, counts = distinct_gram_keys(forms)
+    assert keys.tolist() == [key for form in forms for key in gram_keys(form)]
+    assert counts.tolist() == [len(gram_keys(form)) for form in forms]
+    searched = [all_grams(form, SEARCHED_SIZES) for form in forms]
+    keys, counts = searched_gram_keys(forms)
+    assert counts.tolist() == [len(found) for found in searched]
+    parts = np.split(keys, np.cumsum(counts)[:-1]) if forms else []
+    for found, part in zip(searched, parts, strict=True):
+        assert sorted(part.tolist()) == sorted(map(gram_key, found))
+
+
+def test_who_asks_often_gets_the_same_bits(vulgate_index: LocalIndex) -> None:
+    searcher = searchers.NgramSearcher(vulgate_index._array, K1, B)
+    asked = [searched_grams(text.split()) for text in ("gustate et uidete", "caeli", "zzz")]
+    once = [searcher.scores(each) for each in asked]
+    searcher._asked = searchers._BEFORE_A_MATRIX
+    again = [searcher.scores(each) for each in asked]
+    assert all((one == other).all() for one, other in zip(once, again, strict=True))
+    assert once[0].any()
+    assert not once[2].any()
 
 
 def test_of_very_many_grams_the_longest_are_searched_for() -> None:

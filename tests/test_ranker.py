@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import InputError
 from allusion_es.learning.ranker import Example, feature_scales, learn_weights
+from allusion_es.rerankers._shared.trees import MOST_LEAVES, Tree, Trees
 
 
 def example(values: list[list[float]], *relevant: int) -> Example:
@@ -79,3 +80,44 @@ def test_queries_without_both_kinds_teach_nothing() -> None:
     assert learn_weights(with_others, np.ones(1), 0.1) == pytest.approx(alone)
     with pytest.raises(InputError, match="nothing is learned"):
         learn_weights(with_others[::2], np.ones(1), 0.1)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """A tree of 1 to 31 nodes, in which every child stands behind its parent."""
+    nodes = draw(st.integers(1, MOST_LEAVES - 1))
+    lefts, rights = [0] * nodes, [0] * nodes
+    places: list[tuple[int, int]] = [(0, 0), (0, 1)]
+    for node in range(1, nodes):
+        parent, side = places.pop(draw(st.integers(0, len(places) - 1)))
+        (lefts, rights)[side][parent] = node
+        places += [(node, 0), (node, 1)]
+    for leaf, (parent, side) in enumerate(places):
+        (lefts, rights)[side][parent] = -leaf - 1
+    numbers = st.sampled_from([-1.0, 0.0, 0.5, 2.0])
+    return Tree(
+        tuple(draw(st.lists(st.sampled_from("xyz"), min_size=nodes, max_size=nodes))),
+        tuple(draw(st.lists(numbers, min_size=nodes, max_size=nodes))),
+        tuple(lefts),
+        tuple(rights),
+        tuple(float(leaf) for leaf in range(nodes + 1)),
+    )
+
+
+@given(st.lists(trees(), max_size=4), st.integers(0, 5), st.integers(0, 99))
+def test_sums_of_trees_are_those_of_walking_down(
+    some: list[Tree], candidates: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    values = random.choice([-2.0, -1.0, 0.0, 0.25, 0.5, 2.0, 3.0], (candidates, 3))
+
+    def leaf(tree: Tree, row: Floats) -> float:
+        node = 0
+        while node >= 0:
+            value = row["xyz".index(tree.features[node])]
+            node = (tree.lefts if value <= tree.thresholds[node] else tree.rights)[node]
+        return tree.leaves[-node - 1]
+
+    assert all(not tree.fault() for tree in some)
+    expected = [sum(leaf(tree, row) for tree in some) for row in values]
+    assert Trees(some, "xyz").sums(values).tolist() == expected

@@ -90,7 +90,10 @@ def test_what_is_no_score(score: object) -> None:
         check_answer({"sort": [score]}, shape_of({"sort": (Score,)}), "http://es:9200")
 
 
-@pytest.mark.parametrize("data", [b"NaN", b"-Infinity", b'"\\ud800"', b'{"\\uDFFF": 1}', b'"\xff"'])
+@pytest.mark.parametrize(
+    "data",
+    [b"NaN", b"-Infinity", b"[1e400]", b'"\\ud800"', b'{"\\uDFFF": 1}', b'"\xff"'],
+)
 def test_what_is_no_json(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         StrictJson().json_loads(data)

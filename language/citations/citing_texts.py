@@ -47,7 +47,8 @@ _K1, _B = 1.2, 0.75
 """BM25's usual parameters."""
 
 _BEST = 3
-"""How many of a passage's citing texts a query is compared with besides the best."""
+"""How many of a passage's citing texts a query is compared with besides the best; `_Groups.best`
+keeps so many."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -230,16 +231,12 @@ class CitingTexts:
                 never cited; None for all passages, in the order of `ids`.
         """
         scores = (self._whole if around else self._own).scores(weights)
-        texts, starts = self._by_cited
         if places is None:
-            return _best_of_groups(scores[texts], self._owners, len(starts))
+            return self._groups.best(scores)
+        texts, starts = self._by_cited
         chosen, order = np.unique(places[places >= 0], return_inverse=True)
-        firsts = starts[chosen]
-        lengths = np.append(starts, len(texts))[chosen + 1] - firsts
-        ends = np.cumsum(lengths)
-        entries = np.arange(lengths.sum()) + np.repeat(firsts - (ends - lengths), lengths)
-        owners = np.repeat(np.arange(len(chosen)), lengths)
-        found = _best_of_groups(scores[texts[entries]], owners, len(chosen))
+        lengths = np.append(starts, len(texts))[chosen + 1] - starts[chosen]
+        found = _Groups.of(texts, starts[chosen], lengths).best(scores)
         numbers = np.full(len(places), -1)
         numbers[places >= 0] = order
         return found.take(numbers)
@@ -277,14 +274,19 @@ class CitingTexts:
             most: Texts that are taken at most; those that score as high as the last of them too.
         """
         scores = self._whole.scores(weights)
-        least = np.partition(scores, -most)[-most] if len(scores) > most > 0 else 0.0
-        texts = np.flatnonzero((scores >= least) & (scores > 0))
-        found: dict[str, float] = {}
-        for text, score in zip(texts.tolist(), scores[texts].tolist(), strict=True):
-            for place in self._cited[self._cited_offsets[text] : self._cited_offsets[text + 1]]:
-                name = self.ids[place]
-                found[name] = max(found.get(name, 0.0), score)
-        return found
+        texts = np.flatnonzero(scores)
+        if len(texts) > most > 0:
+            texts = texts[scores[texts] >= np.partition(scores[texts], -most)[-most]]
+        starts = self._cited_offsets[texts]
+        lengths = self._cited_offsets[texts + 1] - starts
+        at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+        # The best text of a passage comes last, and its score stays.
+        places, best = self._cited[at], np.repeat(scores[texts], lengths)
+        order = np.argsort(best, kind="stable")
+        return {
+            self.ids[place]: score
+            for place, score in zip(places[order].tolist(), best[order].tolist(), strict=True)
+        }
 
     def texts_citing(self, places: Integers) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The texts that cite each of some passages.
@@ -405,44 +407,57 @@ class CitingTexts:
         return texts[order], np.searchsorted(self._cited[order], np.arange(len(self.ids)))
 
     @cached_property
-    def _owners(self) -> NDArray[np.int64]:
-        """The passage that each of the texts of `_by_cited` cites, ascending."""
+    def _groups(self) -> "_Groups":
+        """The texts that cite each passage."""
         texts, starts = self._by_cited
-        return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(texts))))
+        return _Groups.of(texts, starts, np.diff(np.append(starts, len(texts))))
 
 
-def _best_of_groups(scores: Singles, owners: Integers, groups: int) -> Evidence:
-    """The best and the best three of each group of scores.
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Groups of texts, such as those that cite a passage, by columns.
 
-    Args:
-        scores: All scores, at least 0.
-        owners: The group of each, ascending.
-        groups: How many groups there are.
+    Attributes:
+        texts: The first text of every group that has one, then the second ones, and so on.
+        sizes: How many groups have a first text, a second one, and so on, descending.
+        order: The groups, those with most texts first, as in each column.
     """
-    best, total = np.zeros((2, groups), dtype=np.float32)
-    numbers = np.flatnonzero(scores)
-    if len(numbers):
-        left, mine = scores[numbers], owners[numbers]
-        starts = np.flatnonzero(_is_first(mine))
-        # Groups that have any score, numbered anew.
-        chosen, sizes = mine[starts], np.diff(np.append(starts, len(mine)))
-        local = np.repeat(np.arange(len(starts)), sizes)
-        latest = np.maximum.reduceat(left, starts)
-        best[chosen] = total[chosen] = latest
-        for _ in range(1, _BEST):
-            # Each group's best so far is taken away, of equal ones the first.
-            is_best = np.flatnonzero(left == latest[local])
-            left[is_best[_is_first(local[is_best])]] = 0
-            latest = np.maximum.reduceat(left, starts)
-            total[chosen] += latest
-    return Evidence(best, (total / _BEST).astype(np.float32))
 
+    texts: Integers
+    sizes: Integers
+    order: Integers
 
-def _is_first(numbers: Integers) -> NDArray[np.bool_]:
-    """Whether each number is the first of those that are equal to it; they ascend."""
-    first = np.ones(len(numbers), dtype=np.bool_)
-    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
-    return first
+    @staticmethod
+    def of(texts: Integers, starts: Integers, lengths: Integers) -> "_Groups":
+        """The groups, of which each has `texts[start : start + length]`, at least one."""
+        order = np.argsort(-lengths, kind="stable")
+        starts, descending = starts[order], -lengths[order]
+        sizes = np.searchsorted(descending, -np.arange(int(lengths.max(initial=0))))
+        columns = np.repeat(np.arange(len(sizes)), sizes)
+        rows = np.arange(len(columns)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return _Groups(texts[starts[rows] + columns], sizes, order)
+
+    def best(self, scores: Singles) -> Evidence:
+        """The best and the best three of each group.
+
+        Args:
+            scores: Of all texts, at least 0.
+        """
+        mine = scores[self.texts]
+        first, second, third = np.zeros((_BEST, len(self.order)), dtype=np.float32)
+        end = 0
+        for size in self.sizes.tolist():
+            start, end = end, end + size
+            # What is better than a group's best so far takes its place, and that moves on.
+            best, next_best, last = first[:size], second[:size], third[:size]
+            moved = np.minimum(best, mine[start:end])
+            np.maximum(best, mine[start:end], out=best)
+            on = np.minimum(next_best, moved)
+            np.maximum(next_best, moved, out=next_best)
+            np.maximum(last, on, out=last)
+        found = np.empty((2, len(self.order)), dtype=np.float32)
+        found[0, self.order], found[1, self.order] = first, (first + second + third) / _BEST
+        return Evidence(*found)
 
 
 _List = tuple[NDArray[np.int64], NDArray[Any]]

@@ -19,7 +19,7 @@ from allusion_es.rerankers.soft_cosine import SoftCosine
 from allusion_es.rerankers.tesserae import Tesserae
 from allusion_es.rerankers.tfidf import TfIdf
 from allusion_es.retrieval.citing_evidence import EVIDENCE, citing_evidence
-from allusion_es.retrieval.generators import citing_words
+from allusion_es.retrieval.generators import citing_vectors
 from allusion_es.retrieval.reranking import (
     UNDEFINED,
     Candidates,
@@ -265,12 +265,13 @@ def _of_citations(query: AnalysedQuery, compared: ComparedWords, collection: Col
     """Cosines of citation vectors of texts, and comparisons of words by them."""
     vectors = collection.citations
     assert vectors is not None
-    own, window = citing_words(query)
-    asked = [*vectors.query_vectors(own, window), vectors.query_vector(window)]
-    texts = compared.text_vectors()
-    names = ("citations", "citations-context", "citations-window")
-    cosines = {name: texts @ vector for name, vector in zip(names, asked, strict=True)}
-    return {**cosines, **compared.features()}
+    asked, texts = citing_vectors(query, vectors), compared.text_vectors()
+    return {
+        "citations": texts @ asked.own,
+        "citations-context": texts @ asked.both,
+        "citations-window": texts @ asked.window,
+        **compared.features(),
+    }
 
 
 def _of_citing_texts(query: AnalysedQuery, candidates: Candidates, collection: Collection) -> Named:

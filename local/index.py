@@ -311,11 +311,8 @@ class LocalIndex:
             kept = scores >= least
             places, scores = places[kept], scores[kept]
         order = np.lexsort((self._array("id_order")[places], -scores))[:size]
-        ids = self._ids
-        return Ranking(
-            tuple(ids[place] for place in places[order].tolist()),
-            scores[order].astype(np.float64),
-        )
+        ids = tuple(map(self._ids.__getitem__, places[order].tolist()))
+        return Ranking(ids, scores[order].astype(np.float64))
 
     def _places(self, ids: Sequence[str]) -> NDArray[np.int64]:
         places = self._places_of_ids

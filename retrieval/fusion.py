@@ -62,10 +62,9 @@ def reciprocal_rank_fusion(
     for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
         for rank, identifier in enumerate(ranking.ids, start=1):
             scores[identifier] = scores.get(identifier, 0.0) + weight / (k + rank)
-    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:size]
-    return Ranking(
-        tuple(identifier for identifier, _ in best), np.array([score for _, score in best])
-    )
+    # By id, then by score: sorting keeps the order of equals, also from the highest down.
+    best = sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:size]
+    return Ranking(tuple(best), np.array([scores[identifier] for identifier in best]))
 
 
 FUSION_K = 10

@@ -172,6 +172,7 @@ class CitationVectors:
         self.dimension: int = self._rows.shape[1]
         self.path = path
         self._cache: RowCache[Word] = RowCache(self.dimension, _KEPT)
+        self._weights: RowCache[str] = RowCache(1, _KEPT)
 
     def __len__(self) -> int:
         """Return the number of tokens, lemmas and n-grams."""
@@ -239,9 +240,14 @@ class CitationVectors:
 
     def word_weights(self, words: Sequence[Word]) -> Singles:
         """Return `w(lemma)` of each word, shape (len(words),)."""
-        rows = find_rows(self._lemma_keys, [lemma_key(lemma) for _, lemma in words])
-        weights = np.full(len(words), self._unknown_weight, dtype=np.float32)
-        weights[rows >= 0] = self._lemma_weights[rows[rows >= 0]]
+        weights: Singles = self._weights.rows([lemma for _, lemma in words], self._lemma_rows)[:, 0]
+        return weights
+
+    def _lemma_rows(self, lemmas: Sequence[str]) -> Singles:
+        """Return w(lemma) of each lemma, shape (len(lemmas), 1)."""
+        rows = find_rows(self._lemma_keys, [lemma_key(lemma) for lemma in lemmas])
+        weights = np.full((len(lemmas), 1), self._unknown_weight, dtype=np.float32)
+        weights[rows >= 0, 0] = self._lemma_weights[rows[rows >= 0]]
         return weights
 
     def text_vectors(self, texts: Sequence[Sequence[Word]]) -> Singles:

@@ -101,7 +101,9 @@ def measure(
         places = [blocks[f"{first} {one.link.link.query.query_id}"] for one in examples[first]]
         model = learn_scan(scan_pieces(index, plain, examples[first], folded(places)))
         assert model is not None
-        scan.write_bytes(scan_file(index, model))
+        record = json.loads(scan_file(index, model))
+        del record["measured_on"]  # the model comes along for collections that are not this one
+        scan.write_text(json.dumps(record) + "\n")
     if ranker is not None:
         facts = about([one.link for one in every], "Latin epic")
         write_model(ranker, facts, {"words": plain.learn(every)})

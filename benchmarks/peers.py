@@ -1,6 +1,6 @@
-"""Ratios against gensim and POT in the same run; all of the New Testament against the Old.
+"""Ratios against bm25s, gensim and POT in the same run; all of the New Testament against the Old.
 
-    python benchmarks/peers.py
+    pip install bm25s && python benchmarks/peers.py
 
 Same texts, words and vectors for all, one thread each. gensim's WMD costs are Euclidean distances
 of the vectors (ours 1 - cosine), so its ranking is not compared; POT's is, with our costs.
@@ -37,6 +37,7 @@ from allusion_es.retrieval.types import (
     Query,
     Ranking,
     SearchFilter,
+    SearchRequest,
 )
 
 QUERY = "qui seminant in lacrimis in gaudio metent cum venerit dominus ad iudicium"
@@ -49,6 +50,7 @@ def main() -> None:
     index = Library().open()
     (query, candidates), collection = best(index, 200), Collection(index)
     assert index.vectors is not None
+    words(index)
     movers(query, candidates, collection, index.vectors)
     soft(query, candidates, index, index.vectors)
     # A process of its own, so that the peak of memory is its own.
@@ -62,6 +64,31 @@ def best(index: LocalIndex, count: int) -> tuple[AnalysedQuery, Candidates]:
     query = AnalysedQuery(Query(QUERY), analysis)
     ranking = load_generator("bm25").rank([query], index, "lemma", count, SearchFilter())[0]
     return query, Candidates(ranking, "lemma", index.texts("lemma", ranking.ids))
+
+
+def words(index: LocalIndex) -> None:
+    """BM25 of lemmas, the best 250 of all verses, for every hundredth verse as a query."""
+    import bm25s
+
+    ids = index.ids()
+    texts = index.texts("lemma", ids)
+    peer = bm25s.BM25(method="lucene", k1=index.settings.k1, b=index.settings.b)
+    peer.index([list(texts.text(number)) for number in range(len(ids))], show_progress=False)
+    queries = [list(dict.fromkeys(texts.text(number))) for number in range(0, len(ids), 100)]
+    queries = [query for query in queries if query]
+
+    def ours() -> None:
+        for query in queries:
+            index.search([SearchRequest("bm25", "lemma", 250, dict.fromkeys(query, 1))])
+
+    def theirs() -> None:
+        for query in queries:
+            peer.retrieve([query], k=250, show_progress=False)
+
+    mine, other = (median_ms(work, 5) / len(queries) for work in (ours, theirs))
+    report("BM25 of lemmas, the best 250 of all verses", mine, "ms")
+    report("  bm25s", other, "ms")
+    report("  times bm25s", mine / other, "x", 1.5)
 
 
 def movers(

@@ -165,6 +165,15 @@ def test_an_allusion_over_several_lines_is_one_pair(run: Run, tmp_path: Path) ->
     assert f"{report}: 2 queries, 3 passages" in done.stderr
 
 
+def test_function_words_are_left_out_of_pairs_over_several_lines(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "source.txt", tmp_path / "target.txt"
+    source.write_text("palmas ad sidera tendit\nhaec quae nos sed et in\naltae moenia Romae\n")
+    target.write_text("sidera tendens palmas\net in nos sed haec quae\nleo vidit\n")
+    best, *_ = pairs(run, str(source), str(target), "--window", "2")
+    assert (best["target"], best["source"]) == ("1-2", "1-2")
+    assert best["matched"] == ["sidera", "tendens", "palmas"]
+
+
 def test_python_gives_the_same_pairs(run: Run, texts: tuple[str, str], tmp_path: Path) -> None:
     source, target = texts
     for window in (1, 3):
@@ -250,6 +259,7 @@ def test_an_index_on_a_server_is_kept_there(
         (["{source}", "{target}", "--rerank", "nil"], 11, "no rerankers plug-in 'nil'"),
         (["{source}", "{target}", "--author", "Ovid"], 2, "--author: index 'vergil-aeneid-"),
         (["{source}", "{target}", "--html", "a.txt"], 2, "must end in .html"),
+        (["vulgate", "{target}", "--es", "http://localhost:99999"], 2, "--es: the server's URL"),
     ],
 )
 def test_what_cannot_be_compared_is_told_in_one_line(

@@ -40,7 +40,8 @@ def known_names(search_filter: SearchFilter, index: CandidateIndex) -> SearchFil
 
     Raises:
         UsageError: The index has no work or author of a name, in which case the message lists
-            those that it has; or it has no work that passes.
+            those that it has; or it has no work that passes; or books or testaments are chosen,
+            and it has none of the Bible.
 
     Example:
         >>> from allusion_es.local.memory import index_texts
@@ -50,6 +51,11 @@ def known_names(search_filter: SearchFilter, index: CandidateIndex) -> SearchFil
         allusion_es.core.errors.UsageError: work: index 'texts' has no work 'Aeneis'; its passages \
 have none
     """
+    if (search_filter.books or search_filter.testaments) and not index.books():
+        raise UsageError(
+            f"index {index.name!r} has no books of the Bible; choose works or authors",
+            argument="book" if search_filter.books else "testament",
+        )
     titles = (search_filter.works, search_filter.excluded_works)
     authors = (search_filter.authors, search_filter.excluded_authors)
     if not any((*titles, *authors)):

@@ -122,6 +122,23 @@ def test_an_index_may_be_the_source(run: Run, texts: tuple[str, str]) -> None:
     }
 
 
+def test_a_file_goes_before_an_index_of_its_name_and_it_is_said(
+    run: Run, texts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(texts[0]).rename("compare-both")
+    Path("other.txt").write_text("quis desiderio sit pudor\n")
+    note = (
+        "note: compare-both is a file or folder here, and was read; "
+        "the index of that name was not used"
+    )
+    assert note not in run("compare", "compare-both", texts[1], "--top", "1").stderr
+    assert run("index", "other.txt", "--name", "compare-both", "--no-vectors").returncode == 0
+    done = run("compare", "compare-both", texts[1], "--top", "1", "--format", "json")
+    assert "verg. aen." in json.loads(done.stdout)["source_text"]
+    assert note in done.stderr.splitlines()
+
+
 ANCHISES = """<verg. aen. 2.687>\tAt pater Anchises oculos ad sidera laetus
 <verg. aen. 2.688>\textulit, et caelo palmas cum voce tetendit:
 <verg. aen. 2.689>\tIuppiter omnipotens, precibus si flecteris ullis,

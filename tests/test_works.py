@@ -127,6 +127,18 @@ def test_a_filter_that_lets_no_work_pass_is_refused(
     )
 
 
+def test_books_of_the_bible_are_refused_where_there_are_none(index: LocalIndex) -> None:
+    for argument, chosen in (
+        ("book", SearchFilter(books=frozenset({"Gen"}))),
+        ("testament", SearchFilter(testaments=frozenset({"ot"}))),
+    ):
+        with pytest.raises(UsageError) as refused:
+            known_names(chosen, index)
+        assert str(refused.value) == (
+            f"{argument}: index 'poems' has no books of the Bible; choose works or authors"
+        )
+
+
 @pytest.mark.parametrize(
     ("name", "own"),
     [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.help import GroupedCommand
+from allusion_es.cli.notes import print_note
 from allusion_es.cli.options import (
     Author,
     ExcludeAuthor,
@@ -277,7 +278,7 @@ def _gold_links(
     links = read_gold(path, topics=topics if path.suffix in (".qrels", ".qrel") else None)
     links, left_out = chosen_links(links, index.ids(), skip_unknown=skip_unknown, source=str(path))
     if left_out:
-        print(f"note: {left_out_note(left_out)}", file=sys.stderr)
+        print_note(left_out_note(left_out))
     return {link.query.query_id: link for link in links}
 
 

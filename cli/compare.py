@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.bad_records import BadRecords
+from allusion_es.cli.notes import print_note
 from allusion_es.cli.options import (
     Author,
     ExcludeAuthor,
@@ -171,7 +172,7 @@ def compare(
     doubtful = [f"{name}: {note}" for name, each in doubts.items() for note in each.notes()]
     both = [f"{source} is a file or folder here, and was read; the index of that name was not used"]
     for note in (*(both if is_both else ()), *found.notes, *doubtful):
-        print(f"note: {note}", file=sys.stderr)
+        print_note(note)
     if bad.count:
         # Found again as it is, it would not say what it lacks.
         opened.forget()

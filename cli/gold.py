@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.help import GroupedCommand
+from allusion_es.cli.notes import print_note
 from allusion_es.cli.options import (
     IdColumn,
     Name,
@@ -334,7 +335,7 @@ def convert(
         kept = resolve(links, ids, numbering.value, source=str(file))
     where = str(out)
     if to is GoldFormat.trec and out is not None:
-        where = f"{out} and {write_trec(out, kept, _print_note)}"
+        where = f"{out} and {write_trec(out, kept, print_note)}"
     else:
         write = write_gold if to is GoldFormat.jsonl else write_table
         write(sys.stdout if out is None else out, kept)
@@ -385,7 +386,3 @@ def _counts(kinds: "Iterable[str]") -> str:
 def _size(links: "Sequence[GoldLink]") -> str:
     """The numbers of queries and links, where a link is a query with one of its passages."""
     return f"{len(links)} queries, {sum(len(link.relevant) for link in links)} links"
-
-
-def _print_note(note: str) -> None:
-    print(f"note: {note}", file=sys.stderr)

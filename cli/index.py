@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from allusion_es.cli.bad_records import BadRecords
+from allusion_es.cli.notes import print_note
 from allusion_es.cli.options import (
     IdColumn,
     ServerOptions,
@@ -207,14 +208,13 @@ def index(
             )
     print(f"index {chosen!r}: {count} passages in {where}", file=sys.stderr)
     for note in doubt.notes():
-        print(f"note: {note}", file=sys.stderr)
+        print_note(note)
     encoded = prepared[-1]
     if encoded is not None and encoded.cut:
         settings = encoded.settings
-        print(
-            f"note: {encoded.cut} passages are longer than the {settings.max_tokens} tokens that "
-            f"{settings.name} reads, and were cut",
-            file=sys.stderr,
+        print_note(
+            f"{encoded.cut} passages are longer than the {settings.max_tokens} tokens that "
+            f"{settings.name} reads, and were cut"
         )
     bad.check()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from allusion_es.cli.notes import print_note
 from allusion_es.cli.options import TableFormat
 from allusion_es.core.characters import visible
 from allusion_es.reports.answers import answer_json, answer_tsv, one_line
@@ -98,7 +99,7 @@ def noting_escapes(lines: Iterable[str]) -> Iterable[str]:
     """The lines of a run as they are, and a note on stderr if ids in them are escaped."""
     from allusion_es.evaluation.trec import escape_note
 
-    return escape_note(lines, lambda note: print(f"note: {note}", file=sys.stderr))
+    return escape_note(lines, print_note)
 
 
 def answer_lines(

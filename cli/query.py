@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from allusion_es.cli.notes import print_note
 from allusion_es.cli.options import (
     Author,
     ExcludeAuthor,
@@ -238,10 +239,10 @@ def query(
     else:
         _print(told, retriever, format or AnswerFormat.table, tag or method, explain, partial)
         for note in found.notes if explain else ():
-            print(f"note: {note}", file=sys.stderr)
+            print_note(note)
     tell_missing(partial)
     for warning in found.warnings:
-        print(f"note: {warning}", file=sys.stderr)
+        print_note(warning)
     if unanswered:
         raise left_out(unanswered, len(queries))
 

@@ -110,12 +110,12 @@ def test_fused_takes_what_the_index_has(model: CitationVectors) -> None:
     for index in (whole, plain):  # letters alone find nothing
         assert (
             not Retriever(index, QueryOptions(generators=["fused"], reranker=None))
-            .answer("xxgnus")
+            .answer("xxgnum")
             .hits
         )
         assert (
             Retriever(index, QueryOptions(generators=["ngrams"], reranker=None))
-            .answer("xxgnus")
+            .answer("xxgnum")
             .hits
         )
     asked = Retriever(plain, QueryOptions(reranker=None)).answer("rex").query

@@ -21,7 +21,7 @@ from allusion_es.core.arrays import ArrayFile
 from allusion_es.core.errors import StorageError
 from allusion_es.core.temporary_files import TemporaryFiles
 from allusion_es.corpora.passage import Passage
-from allusion_es.language.citations.word_parts import all_grams, gram_key
+from allusion_es.language.citations.word_parts import SEARCHED_SIZES, all_grams, gram_key
 from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.local.build import build_local
 from allusion_es.local.index import LocalIndex
@@ -75,7 +75,10 @@ def test_arrays_are_what_plain_loops_give(
             length = float(np.linalg.norm(total))
             expected = total / length if length else total
             assert mean == pytest.approx(expected, abs=1e-6)
-    grams = [Counter(gram_key(g) for token, _ in text for g in all_grams(token)) for text in texts]
+    grams = [
+        Counter(gram_key(g) for token, _ in text for g in all_grams(token, SEARCHED_SIZES))
+        for text in texts
+    ]
     keys = sorted({key for counts in grams for key in counts})
     assert load("ngram.keys").tolist() == keys
     assert load("ngram.lengths").tolist() == [counts.total() for counts in grams]

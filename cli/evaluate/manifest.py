@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from allusion_es.cli.evaluate.output import print_note
 from allusion_es.cli.evaluate.run import EvaluateOptions, Evaluation
+from allusion_es.cli.notes import print_note
 from allusion_es.cli.options import ServerOptions
 from allusion_es.core.errors import InputError, SettingsMismatchError, UsageError
 from allusion_es.evaluation.manifest import (

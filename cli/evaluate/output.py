@@ -1,6 +1,5 @@
 """Printing and writing of an evaluation's figures: tables, histograms, pages of errors."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,6 @@ _PRINTED = ("paper_mrr", "paper_p10", "paper_p20")
 
 _OF_PAIRS = ("versus", "p", "effect")
 """Columns that people find in the table of pairs."""
-
-
-def print_note(message: str) -> None:
-    """Print a note to stderr, apart from the figures on stdout."""
-    print(f"note: {message}", file=sys.stderr)
 
 
 def with_printed(

@@ -11,7 +11,6 @@ from allusion_es.cli.evaluate.output import (
     check_names,
     print_histogram,
     print_methods,
-    print_note,
     print_rows,
     with_printed,
     write_errors,
@@ -19,6 +18,7 @@ from allusion_es.cli.evaluate.output import (
     write_table,
 )
 from allusion_es.cli.evaluate.page import EvaluationPage
+from allusion_es.cli.notes import print_note
 from allusion_es.cli.options import ServerOptions, open_candidate_index
 from allusion_es.cli.progress import progress
 from allusion_es.core.errors import UsageError

@@ -106,14 +106,25 @@ def small_files(place: Place) -> str:
 
 
 def read_only(place: Place) -> str:
-    """A data folder that cannot be written is enough for a query, and for nothing else."""
+    """A data folder that cannot be written is enough where nothing has to be built."""
     disk = place.folder / "disk"
+    source = place.folder / "source.txt"
+    source.write_text("arma virumque cano\nTroiae qui primus ab oris\n", "utf-8")
+    compared = ("compare", str(source), str(source), "--format", "tsv")
     with _mounted(disk, "size=64m") as able:
         if not able:
             return "skipped: only root can mount"
         _copy_home(place, disk)
+        before = _done(place, *compared, data=str(disk))
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        verdict = _clear(_done(place, *place.index("b"), data=str(disk)), 12)
+        again = _done(place, *compared, data=str(disk))
+        if before.returncode or (again.returncode, again.stdout) != (0, before.stdout):
+            return f"wrong: {before}, then {again}"
+        source.write_text("arma virumque cano\n", "utf-8")
+        for arguments in (place.index("b"), compared):
+            verdict = _clear(_done(place, *arguments, data=str(disk)), 12)
+            if verdict != "clear":
+                return verdict
         return _old_answers(place, verdict, str(disk))
 
 

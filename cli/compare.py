@@ -131,6 +131,7 @@ def compare(
         progress,
         doubts[source].watch,
     )
+    is_both = server.url is None and Path(source).exists() and source in library().names()
     options = QueryOptions.chosen(
         first_stage=first_stage,
         candidates=candidates,
@@ -169,7 +170,8 @@ def compare(
         file=sys.stderr,
     )
     doubtful = [f"{name}: {note}" for name, each in doubts.items() for note in each.notes()]
-    for note in (*found.notes, *doubtful):
+    both = [f"{source} is a file or folder here, and was read; the index of that name was not used"]
+    for note in (*(both if is_both else ()), *found.notes, *doubtful):
         print_note(note)
     if bad.count:
         # Found again as it is, it would not say what it lacks.

@@ -195,7 +195,7 @@ def best_pairs(
             Pair(
                 targets[one.number],
                 one.hit,
-                shared_words(one.answer, one.hit.text, analyser),
+                shared_words([one.answer], one.hit.text, analyser),
                 one.score,
                 ((targets[one.number].id, one.hit.id),),
             )
@@ -303,11 +303,10 @@ def _joined_pair(
     target = joined_passage([targets[number] for number in numbers], numbers[0])
     source = joined_passage([passages[name] for name in named], 0)
     hit = replace(best.hit, id=source.id, reference=source.reference or source.id, text=source.text)
-    words = (word for one in in_order for word in shared_words(one.answer, hit.text, analyser))
     return Pair(
         target,
         hit,
-        tuple(dict.fromkeys(words)),
+        shared_words([one.answer for one in in_order], hit.text, analyser),
         best.score + (gained or 0.0),
         tuple((targets[one.number].id, one.hit.id) for one in in_order),
     )
@@ -344,21 +343,24 @@ class _Rarity:
         return [lemma for lemma in asked if lemma in self._lemmas[hit.id]]
 
 
-def shared_words(answer: Answer, text: str, analyser: Analyser) -> tuple[str, ...]:
-    """The words of a query, as printed, whose lemma or form is in a text too.
+def shared_words(answers: Sequence[Answer], text: str, analyser: Analyser) -> tuple[str, ...]:
+    """The words of some queries, as printed, whose lemma or form is in a text too.
 
-    Function words are left out, unless there are no others.
+    Each once for each query. Function words are left out, unless there are no others in any query.
     """
     other = analyser.analyse(text)
     tokens, lemmas = set(other.tokens), set(other.lemmas)
-    own = answer.query.analysis
-    words: dict[str, str] = {}
-    common: dict[str, str] = {}
-    for token, lemma, (start, end) in zip(own.tokens, own.lemmas, own.spans, strict=True):
-        if token in tokens or lemma in lemmas:
-            kept = common if _FUNCTION_WORDS & {token, lemma} else words
-            kept.setdefault(lemma, answer.query.query.text[start:end])
-    return tuple((words or common).values())
+    words: dict[str, None] = {}
+    common: dict[str, None] = {}
+    for answer in answers:
+        own = answer.query.analysis
+        seen: set[str] = set()
+        for token, lemma, (start, end) in zip(own.tokens, own.lemmas, own.spans, strict=True):
+            if lemma not in seen and (token in tokens or lemma in lemmas):
+                seen.add(lemma)
+                kept = common if _FUNCTION_WORDS & {token, lemma} else words
+                kept[answer.query.query.text[start:end]] = None
+    return tuple(words or common)
 
 
 class Comparison(Sequence[Pair]):
@@ -684,15 +686,16 @@ def _check_named(
 ) -> None:
     """Raise an error if there is no index of that name, as there is no such file."""
     try:
-        if is_here and name != DEFAULTS.name and not library.path(name).exists():
-            raise IndexMissingError(f"there are: {', '.join(library.names()) or 'none yet'}")
-        if not is_here:
-            check_name(name)
-            open_named(name)
+        check_name(name)
     except UsageError as error:
         raise InputError(
             f"{name}: there is no such file, and no index can have that name"
         ) from error
+    try:
+        if is_here and name != DEFAULTS.name and not library.path(name).exists():
+            raise IndexMissingError(f"there are: {', '.join(library.names()) or 'none yet'}")
+        if not is_here:
+            open_named(name)
     except IndexMissingError as error:
         raise InputError(
             f"{name}: there is no such file, and no index of that name; {error}"

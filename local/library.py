@@ -178,7 +178,9 @@ class Library:
             with suppress(IndexDamagedError):
                 index = self.open_kept(key)
                 index.check()
-                path.touch()
+                # Where nothing can be written, it can be read all the same.
+                with suppress(OSError):
+                    path.touch()
                 return index
         self._built(path, self.prepare(passages(), options))
         others = sorted(path.parent.glob(f"[!.]*{_SUFFIX}"), key=lambda each: each.stat().st_mtime)

@@ -39,7 +39,9 @@ def known_names(search_filter: SearchFilter, index: CandidateIndex) -> SearchFil
     Case, accents, signs, and `v` for `u` make no difference.
 
     Raises:
-        UsageError: The index has no work or author of a name; the message lists those that it has.
+        UsageError: The index has no work or author of a name, in which case the message lists
+            those that it has; or it has no work that passes; or books or testaments are chosen,
+            and it has none of the Bible.
 
     Example:
         >>> from allusion_es.local.memory import index_texts
@@ -49,19 +51,51 @@ def known_names(search_filter: SearchFilter, index: CandidateIndex) -> SearchFil
         allusion_es.core.errors.UsageError: work: index 'texts' has no work 'Aeneis'; its passages \
 have none
     """
+    if (search_filter.books or search_filter.testaments) and not index.books():
+        raise UsageError(
+            f"index {index.name!r} has no books of the Bible; choose works or authors",
+            argument="book" if search_filter.books else "testament",
+        )
     titles = (search_filter.works, search_filter.excluded_works)
     authors = (search_filter.authors, search_filter.excluded_authors)
     if not any((*titles, *authors)):
         return search_filter
     works = index.works()
     known = {work.title for work in works}, {work.author for work in works}
-    return replace(
+    chosen = {
+        "work": _spelt(titles[0], known[0], index.name, "work"),
+        "author": _spelt(authors[0], known[1], index.name, "author"),
+        "exclude_work": _spelt(titles[1], known[0], index.name, "exclude_work"),
+        "exclude_author": _spelt(authors[1], known[1], index.name, "exclude_author"),
+    }
+    found = replace(
         search_filter,
-        works=_spelt(titles[0], known[0], index.name, "work"),
-        excluded_works=_spelt(titles[1], known[0], index.name, "exclude_work"),
-        authors=_spelt(authors[0], known[1], index.name, "author"),
-        excluded_authors=_spelt(authors[1], known[1], index.name, "exclude_author"),
+        works=chosen["work"],
+        authors=chosen["author"],
+        excluded_works=chosen["exclude_work"],
+        excluded_authors=chosen["exclude_author"],
     )
+    if not _passing(found, works):
+        # Without hits, it would look as if nothing had been found.
+        last = [argument for argument, value in chosen.items() if value][-1]
+        raise UsageError(
+            f"with all choices of works and authors, nothing of index {index.name!r} is left to "
+            "search; leave out one of them",
+            argument=last,
+        )
+    return found
+
+
+def _passing(search_filter: SearchFilter, works: Iterable[Work]) -> set[Work]:
+    """Those of some works that a filter by titles and authors lets pass."""
+    return {
+        work
+        for work in works
+        if (not search_filter.works or work.title in search_filter.works)
+        and (not search_filter.authors or work.author in search_filter.authors)
+        and work.title not in search_filter.excluded_works
+        and work.author not in search_filter.excluded_authors
+    }
 
 
 def _spelt(
@@ -185,14 +219,6 @@ class OwnWork:
 
     def _own(self, name: str) -> frozenset[Work]:
         """The query's own works, unless the filter lets no other pass."""
-        works, chosen = self._index.works(), self._filter
-        searched = {
-            work
-            for work in works
-            if (not chosen.works or work.title in chosen.works)
-            and (not chosen.authors or work.author in chosen.authors)
-            and work.title not in chosen.excluded_works
-            and work.author not in chosen.excluded_authors
-        }
+        searched = _passing(self._filter, self._index.works())
         own = own_works(name, searched)
         return own if own != searched else frozenset()

@@ -243,9 +243,10 @@ class Scanner:
 
 
 def _follows(passages: dict[int, Passage], one: int, other: int) -> bool:
-    """Whether a passage comes right after another one in its book."""
+    """Whether a passage comes right after another one in its book of a work."""
     first, second = passages[one], passages[other]
-    return (first.work, first.book, first.order + 1) == (second.work, second.book, second.order)
+    places = [(each.author, each.work, each.book) for each in (first, second)]
+    return places[0] == places[1] and first.order + 1 == second.order
 
 
 def scan_in_processes(

@@ -122,6 +122,23 @@ def test_an_index_may_be_the_source(run: Run, texts: tuple[str, str]) -> None:
     }
 
 
+def test_a_file_goes_before_an_index_of_its_name_and_it_is_said(
+    run: Run, texts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(texts[0]).rename("compare-both")
+    Path("other.txt").write_text("quis desiderio sit pudor\n")
+    note = (
+        "note: compare-both is a file or folder here, and was read; "
+        "the index of that name was not used"
+    )
+    assert note not in run("compare", "compare-both", texts[1], "--top", "1").stderr
+    assert run("index", "other.txt", "--name", "compare-both", "--no-vectors").returncode == 0
+    done = run("compare", "compare-both", texts[1], "--top", "1", "--format", "json")
+    assert "verg. aen." in json.loads(done.stdout)["source_text"]
+    assert note in done.stderr.splitlines()
+
+
 ANCHISES = """<verg. aen. 2.687>\tAt pater Anchises oculos ad sidera laetus
 <verg. aen. 2.688>\textulit, et caelo palmas cum voce tetendit:
 <verg. aen. 2.689>\tIuppiter omnipotens, precibus si flecteris ullis,
@@ -163,6 +180,15 @@ def test_an_allusion_over_several_lines_is_one_pair(run: Run, tmp_path: Path) ->
     done = run("compare", *texts, "--window", "3", "--top", "1", "--html", str(report))
     assert done.returncode == 0
     assert f"{report}: 2 queries, 3 passages" in done.stderr
+
+
+def test_function_words_are_left_out_of_pairs_over_several_lines(run: Run, tmp_path: Path) -> None:
+    source, target = tmp_path / "source.txt", tmp_path / "target.txt"
+    source.write_text("palmas ad sidera tendit\nhaec quae nos sed et in\naltae moenia Romae\n")
+    target.write_text("sidera tendens palmas\net in nos sed haec quae\nleo vidit\n")
+    best, *_ = pairs(run, str(source), str(target), "--window", "2")
+    assert (best["target"], best["source"]) == ("1-2", "1-2")
+    assert best["matched"] == ["sidera", "tendens", "palmas"]
 
 
 def test_python_gives_the_same_pairs(run: Run, texts: tuple[str, str], tmp_path: Path) -> None:
@@ -250,6 +276,7 @@ def test_an_index_on_a_server_is_kept_there(
         (["{source}", "{target}", "--rerank", "nil"], 11, "no rerankers plug-in 'nil'"),
         (["{source}", "{target}", "--author", "Ovid"], 2, "--author: index 'vergil-aeneid-"),
         (["{source}", "{target}", "--html", "a.txt"], 2, "must end in .html"),
+        (["vulgate", "{target}", "--es", "http://localhost:99999"], 2, "--es: the server's URL"),
     ],
 )
 def test_what_cannot_be_compared_is_told_in_one_line(

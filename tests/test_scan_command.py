@@ -208,7 +208,6 @@ def test_nothing_is_overwritten_unless_forced(scan: Run, plain: Path, tmp_path: 
         (["--fast"], 2),
         (["--top", "1", "--threshold", "0.05"], 2),
         (["--work", "TABLE", "--threshold", "0.05"], 2),
-        (["--exclude-work", "table"], 0),
     ],
 )
 def test_options(scan: Run, plain: Path, options: list[str], found: int) -> None:
@@ -216,6 +215,15 @@ def test_options(scan: Run, plain: Path, options: list[str], found: int) -> None
     assert len(got) == found
     if "--top" in options:
         assert all(each["alternatives"] == [] for each in got)
+
+
+def test_a_filter_that_lets_nothing_pass_is_refused(scan: Run, plain: Path) -> None:
+    done = scan(plain, "--exclude-work", "table")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "allusion-es: error: --exclude-work: with all choices of works and authors, nothing of "
+        "index 'scan-command' is left to search; leave out one of them\n"
+    )
 
 
 def test_books_and_testaments(run: Run, vulgate_index: object, plain: Path) -> None:

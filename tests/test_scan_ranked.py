@@ -120,6 +120,24 @@ def test_a_scan_reads_by_the_ranker_and_says_that_nothing_was_measured(
     assert "(not calibrated for this collection, which 'allusion-es learn' does" in done.stderr
 
 
+def test_findings_of_two_authors_are_not_joined(run: Run, tmp_path: Path) -> None:
+    """Two authors may each have `Carmina`, the last line of one before the first of the other."""
+    lines = [
+        *((f"c{n}", f"uerbum{n} quam rusticus", "Catullus") for n in range(20)),
+        ("c20", "uiuamus mea Lesbia atque amemus", "Catullus"),
+        ("h1", "carpe diem quam minimum credula postero", "Horatius"),
+        ("h2", "exegi monumentum aere perennius", "Horatius"),
+    ]
+    table, path = tmp_path / "carmina.tsv", tmp_path / "sermo.txt"
+    rows = (f"{name}\t{text}\tCarmina\t{author}\n" for name, text, author in lines)
+    table.write_text("id\ttext\twork\tauthor\n" + "".join(rows))
+    path.write_text(" ".join(text for _, text, _ in lines[-3:]))
+    assert run("index", str(table), "--name", "carmina", "--no-vectors").returncode == 0
+    done = run("scan", str(path), "--name", "carmina", "--format", "json")
+    found = [json.loads(line)["passages"] for line in done.stdout.splitlines()]
+    assert found == [["c20"], ["h1", "h2"]]
+
+
 def test_the_bible_and_fast_scans_are_read_as_before(vulgate_index: LocalIndex) -> None:
     epic, bible = index_texts(VERGIL), vulgate_index
     assert not is_ranked(bible, ScanOptions())

@@ -107,6 +107,39 @@ def test_names_may_be_spelt_otherwise_but_must_be_there(index: LocalIndex) -> No
 
 
 @pytest.mark.parametrize(
+    ("chosen", "argument"),
+    [
+        (SearchFilter(works=frozenset({"Aeneis"}), authors=frozenset({"Ovidius"})), "author"),
+        (SearchFilter(works=frozenset({"Aeneis"}), excluded_works=frozenset({"aeneis"})),
+         "exclude_work"),
+        (SearchFilter(authors=frozenset({"Vergilius"}), excluded_authors=frozenset({"vergilius"})),
+         "exclude_author"),
+    ],
+)  # fmt: skip
+def test_a_filter_that_lets_no_work_pass_is_refused(
+    index: LocalIndex, chosen: SearchFilter, argument: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        known_names(chosen, index)
+    assert str(refused.value) == (
+        f"{argument}: with all choices of works and authors, nothing of index 'poems' is left to "
+        "search; leave out one of them"
+    )
+
+
+def test_books_of_the_bible_are_refused_where_there_are_none(index: LocalIndex) -> None:
+    for argument, chosen in (
+        ("book", SearchFilter(books=frozenset({"Gen"}))),
+        ("testament", SearchFilter(testaments=frozenset({"ot"}))),
+    ):
+        with pytest.raises(UsageError) as refused:
+            known_names(chosen, index)
+        assert str(refused.value) == (
+            f"{argument}: index 'poems' has no books of the Bible; choose works or authors"
+        )
+
+
+@pytest.mark.parametrize(
     ("name", "own"),
     [
         ("Aeneis", {VERGIL}),

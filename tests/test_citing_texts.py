@@ -182,10 +182,9 @@ def test_the_first_stage_ranks_by_the_best_three(model: CitationVectors) -> None
     assert {hit.id: pytest.approx(hit.score) for hit in hits} == expected
     assert [hit.id for hit in hits] == ["p.1", "p.2"]
     assert not retriever.answer("nox").hits
-    some = QueryOptions(
-        generators=["citing-texts"], reranker=None, search_filter=SearchFilter(books=frozenset("x"))
-    )
-    assert not Retriever(index, some).answer("rete").hits
+    (named,) = CitingTextSearch().requests(asked, index, "lemma")
+    within = replace(named, size=9, search_filter=SearchFilter(books=frozenset("x")))
+    assert [len(each) for each in index.search([replace(named, size=9), within])] == [2, 0]
 
 
 def test_the_window_stage_looks_at_the_words_around(model: CitationVectors) -> None:

@@ -60,6 +60,7 @@ VERSES = {
     "John.1.1": "In principio erat Verbum.",
     "sermo-1": "Gustate",
 }
+_TESTAMENTS = {"Gen": "ot", "Ps": "ot", "John": "nt"}
 _ANALYSER = Analyser()
 _TRANSLATED = {"deus": {"dominus": 0.5, "deus": 0.25}, "gusto": {"gusto": 1.0}}
 _WORDS = ("deus", "dominus", "gusto", "uideo", "principium", "xyzzy")
@@ -103,7 +104,11 @@ def _citations(folder: Path) -> CitationVectors:
 
 def index_file(path: Path, citations: CitationVectors) -> None:
     """A small index that has all that an index can have."""
-    passages = [Passage(name, text, "W", reference=name) for name, text in VERSES.items()]
+    passages = [
+        Passage(name, text, "W", book=book, testament=_TESTAMENTS.get(book, ""), reference=name)
+        for name, text in VERSES.items()
+        for book in [name.partition(".")[0] if "." in name else ""]
+    ]
     settings = IndexSettings(_ANALYSER.settings, "little", citations=citations.name)
     build_local(path, analyse_passages(passages, _ANALYSER), settings, _Vectors(), citations)
 

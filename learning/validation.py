@@ -289,7 +289,8 @@ def expansion_rankings(
     filled = sum(1 for text in collection.texts if text)
     maker = ExpansionMaker(vectors, collection.ids, counts, filled)
     rows = to_bytes(vectors.text_vectors(collection.texts))[0]
-    expansion = ExpansionSearcher(_arrays(maker, collection, rows).__getitem__, len(collection))
+    arrays = _arrays(maker, collection, rows)
+    expansion = ExpansionSearcher(arrays.__getitem__, maker.words, len(collection))
     ids = np.array(collection.ids)
     rankings = []
     for link in links:

@@ -327,7 +327,7 @@ class LocalIndex:
 
     @cached_property
     def _expansion(self) -> ExpansionSearcher:
-        return ExpansionSearcher(self._array, len(self))
+        return ExpansionSearcher(self._array, self._saved.expansion_words, len(self))
 
     @cached_property
     def _words(self) -> WordSearcher:

@@ -275,11 +275,13 @@ class ExpansionSearcher:
 
     Args:
         load: Gives an array of the index.
+        words: All words of expansions, in the order of their posting lists.
         size: How many passages there are.
     """
 
-    def __init__(self, load: Load, size: int) -> None:
+    def __init__(self, load: Load, words: Sequence[str], size: int) -> None:
         self._load = load
+        self._places = {word: place for place, word in enumerate(words)}
         self._size = size
 
     def scores(self, boosts: Mapping[str, float]) -> NDArray[np.float32]:
@@ -290,11 +292,6 @@ class ExpansionSearcher:
         found = gather(self._load, "expansion", np.array(places, dtype=np.int64), "weights")
         spread = found.spread(np.array(weights, dtype=np.float32))
         return found.sums(spread * bit_weights(found.values), self._size)
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        text = self._load("expansion.words").tobytes().decode()
-        return {word: place for place, word in enumerate(text.split("\n"))}
 
 
 class VectorSearcher:

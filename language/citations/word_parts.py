@@ -26,7 +26,7 @@ GRAM_SIZES = (3, 4, 5)
 
 SEARCHED_SIZES = (4, 5)
 """Letters of the n-grams that an index is searched by. Those of 3 are in so many passages that they
-take most of the time, and they find nothing more (docs/quality.md)."""
+take half of the time, and they find nothing more (docs/quality.md)."""
 
 _SEED = 20_1844
 # Spellings in which editions differ most. Unassimilated prefixes become assimilated ones.

@@ -18,7 +18,7 @@ from allusion_es.corpora.passage import Passage, Work
 from allusion_es.es.bulk import count_documents
 from allusion_es.es.catalogue import ConcreteIndex, find_current
 from allusion_es.es.connection import Server
-from allusion_es.es.documents import Term, term_id
+from allusion_es.es.documents import Term
 from allusion_es.es.meta import rebuild_advice
 from allusion_es.es.partial import Partial
 from allusion_es.es.queries import (
@@ -28,7 +28,7 @@ from allusion_es.es.queries import (
     expansion_query,
     ids_body,
     knn_query,
-    named_query,
+    named_body,
     search_body,
     similarity_query,
     stems_query,
@@ -258,8 +258,8 @@ class ElasticsearchIndex:
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """Document and collection frequencies of words, as in `CandidateIndex`."""
-        known = self._requests.frequencies({field: words})
-        found = [known.get(term_id(field, word), (0, 0)) for word in words]
+        known = self._requests.frequencies(field, words)
+        found = [known.get(word, (0, 0)) for word in words]
         both = np.array(found, dtype=np.int64).reshape(-1, 2)
         extent = self._meta.extents[field]
         return TermStatistics(both[:, 0], both[:, 1], extent.passages, extent.mean_length)
@@ -289,16 +289,20 @@ class ElasticsearchIndex:
             )
         bodies = []
         for request in requests:
-            query = self._query(request, terms[request.field]) if request.size > 0 else None
-            bodies.append(None if query is None else search_body(request, query))
+            is_sent = request.size > 0
+            bodies.append(self._body(request, terms[request.field]) if is_sent else None)
         return bodies
+
+    def _body(self, request: SearchRequest, terms: Mapping[str, Term]) -> dict[str, Any] | None:
+        if request.kind == "named":
+            return named_body(request)
+        query = self._query(request, terms)
+        return None if query is None else search_body(request, query)
 
     def _query(self, request: SearchRequest, terms: Mapping[str, Term]) -> dict[str, Any] | None:
         if request.kind in BY_VECTOR:
             exact = self._meta.knn == "flat"
             return knn_query(request, self.max_candidates, self.settings.encoder, exact=exact)
-        if request.kind == "named":
-            return named_query(request)
         if request.kind == "stems":
             return stems_query(request)
         if request.kind == "tfidf":
@@ -319,7 +323,7 @@ def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
 
 
 def _named(request: SearchRequest, ids: Sequence[str]) -> Ranking:
-    """Those of the passages that a request names which the server has, by the request's scores."""
+    """The ranking of the named passages that the server has, by the request's own scores."""
     scores = {name: float(np.float32(request.words[name])) for name in ids if name in request.words}
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[: request.size]
     return Ranking(tuple(name for name, _ in best), np.array([score for _, score in best]))

@@ -53,14 +53,24 @@ def search_body(request: SearchRequest, query: Mapping[str, Any]) -> dict[str, A
         request: The search.
         query: The result of one of the functions below.
     """
-    by_score = [] if request.kind == "named" else [{"_score": "desc"}]
     return {
         **query,
-        "size": len(request.words) if request.kind == "named" else request.size,
+        "size": request.size,
         "track_total_hits": False,
-        "sort": [*by_score, {"id": "asc"}],
+        "sort": [{"_score": "desc"}, {"id": "asc"}],
         "stored_fields": "_none_",
     }
+
+
+def named_body(request: SearchRequest) -> dict[str, Any] | None:
+    """The body of a search for those of the named passages that there are, or None for no name.
+
+    They come in the order of their ids, without scores: the request itself has these.
+    """
+    if not request.words:
+        return None
+    named = {"terms": {"id": sorted(request.words)}}
+    return _by_id([named, *_filters(request.search_filter)], len(request.words))
 
 
 def words_body(ids: Sequence[str]) -> dict[str, Any]:
@@ -71,14 +81,8 @@ def words_body(ids: Sequence[str]) -> dict[str, Any]:
     Args:
         ids: The passages, each once.
     """
-    return {
-        "query": {"bool": {"filter": [{"terms": {"id": list(ids)}}]}},
-        "size": len(ids),
-        "track_total_hits": False,
-        "sort": [{"id": "asc"}],
-        "stored_fields": "_none_",
-        "docvalue_fields": ["words", STATISTICS],
-    }
+    body = _by_id([{"terms": {"id": list(ids)}}], len(ids))
+    return {**body, "docvalue_fields": ["words", STATISTICS]}
 
 
 def ids_body(search_filter: SearchFilter, size: int, after: list[str]) -> dict[str, Any]:
@@ -89,14 +93,19 @@ def ids_body(search_filter: SearchFilter, size: int, after: list[str]) -> dict[s
         size: Most passages of the answer.
         after: The last id of the page before, in a list; empty for the first page.
     """
-    body: dict[str, Any] = {
-        "query": {"bool": {"filter": _filters(search_filter)}},
+    body = _by_id(_filters(search_filter), size)
+    return {**body, "search_after": after} if after else body
+
+
+def _by_id(filters: list[dict[str, Any]], size: int) -> dict[str, Any]:
+    """The body of a search for passages that fulfil some clauses, in the order of their ids."""
+    return {
+        "query": {"bool": {"filter": filters}},
         "size": size,
         "track_total_hits": False,
         "sort": [{"id": "asc"}],
         "stored_fields": "_none_",
     }
-    return {**body, "search_after": after} if after else body
 
 
 def bm25_query(request: SearchRequest) -> dict[str, Any] | None:
@@ -122,14 +131,6 @@ def expansion_query(request: SearchRequest) -> dict[str, Any] | None:
         if word and len(word) <= MAX_WORD
     ]
     return {"query": _any_of(clauses, request.search_filter)} if clauses else None
-
-
-def named_query(request: SearchRequest) -> dict[str, Any] | None:
-    """A query for passages by their ids, without scores: the request itself has these."""
-    if not request.words:
-        return None
-    named = {"terms": {"id": sorted(request.words)}}
-    return {"query": {"bool": {"filter": [named, *_filters(request.search_filter)]}}}
 
 
 def stems_query(request: SearchRequest) -> dict[str, Any] | None:

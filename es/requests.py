@@ -4,7 +4,7 @@ A reranker needs the words and the statistics of all candidates of a query, and 
 query return in the next. So most of them are asked for once only.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -163,8 +163,8 @@ class CachedRequests:
             for field, text in zip(FIELDS, words, strict=True)
             for word in text.split()
         ]
-        for key, *both in zip(keys, *unpack_statistics(packed, len(keys)), strict=True):
-            self._frequencies.put(key, (both[0], both[1]))
+        for key, df, cf in zip(keys, *unpack_statistics(packed, len(keys)), strict=True):
+            self._frequencies.put(key, (df, cf))
 
     def words(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """For each passage its tokens and its lemmas, with blanks between words.
@@ -182,18 +182,14 @@ class CachedRequests:
             found[name] = (source["token"], source["lemma"])
         return found
 
-    def frequencies(self, wanted: Mapping[Field, Iterable[str]]) -> dict[str, tuple[int, int]]:
-        """Document and collection frequencies of words of both fields, by `term_id`.
-
-        Words that the collection does not have are left out.
-        """
-        keys = {term_id(field, word): word for field, words in wanted.items() for word in words}
-        found = {key: self._frequencies.get(key) for key in keys}
-        missing = [key for key, known in found.items() if known is None]
-        for key, (df, cf, _) in self._fetch_terms([k for k in missing if _fits(keys[k])]).items():
+    def frequencies(self, field: Field, words: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Document and collection frequencies of those words that the collection has."""
+        keys = {term_id(field, word): word for word in words if _fits(word)}
+        found = {k: both for k in keys if (both := self._frequencies.get(k)) is not None}
+        for key, (df, cf, _) in self._fetch_terms([k for k in keys if k not in found]).items():
             found[key] = df, cf
             self._frequencies.put(key, (df, cf))
-        return {key: known for key, known in found.items() if known is not None and known[0]}
+        return {keys[key]: both for key, both in found.items() if both[0]}
 
     def books(self, most: int) -> frozenset[str]:
         """Books of all passages that have one, at most `most`; raises the errors of `search`."""

@@ -275,7 +275,7 @@ _Place = tuple[tuple[str, ...], int, int]
 
 
 def _place(one: _Single, targets: Sequence[Passage], passages: Mapping[str, Passage]) -> _Place:
-    """Where a single pair is: what follows each other in both works has neighbouring numbers."""
+    """The place of a single pair; pairs that follow each other have neighbouring places."""
     target, source = targets[one.number], passages[one.hit.id]
     works = (target.author, target.work, target.book, source.author, source.work, source.book)
     return works, one.number, source.order

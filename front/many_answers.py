@@ -60,7 +60,7 @@ class ManyAnswers:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What concerns all answers so far, each once."""
+        """The warnings of all answers so far, each once."""
         return tuple(self._warnings)
 
     def __iter__(self) -> Iterator[Answer]:

@@ -71,7 +71,7 @@ class Gathered:
     values: Array
 
     def spread(self, of_words: Array) -> Array:
-        """What is given for each word, for each of its postings."""
+        """The value of each word, once for each of its postings; shape (postings,)."""
         return np.repeat(of_words, self.lengths)
 
     def sums(self, added: Array, size: int) -> NDArray[np.float32]:

@@ -186,7 +186,7 @@ def alignment_scores(alignments: Sequence[Alignment], offsets: Integers) -> list
 
 
 def _starts(offsets: Integers) -> Integers:
-    """Where the columns of each text begin, if each has one more than it has words."""
+    """The first column of each text, if each has one more than it has words; shape (texts,)."""
     return np.asarray(offsets[:-1] - offsets[0] + np.arange(len(offsets) - 1))
 
 

@@ -117,7 +117,7 @@ class Evidence:
     best_three: Singles
 
     def take(self, places: Integers) -> "Evidence":
-        """That of some passages; 0 where a place is below 0, as of passages never cited."""
+        """The evidence for some passages; 0 where a place is below 0: they were never cited."""
         known = places >= 0
         if not known.any():
             nothing = np.zeros(len(places), dtype=np.float32)
@@ -309,7 +309,7 @@ class CitingTexts:
     def parts(
         self, lemmas: Sequence[str], texts: Integers, *, around: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Singles]:
-        """What each lemma adds to the score of each text that has it, as in `evidence`.
+        """The parts that lemmas add to the scores of the texts that have them, as in `evidence`.
 
         Args:
             lemmas: Distinct lemmas, each of weight 1.

@@ -90,7 +90,7 @@ class Simplemma:
         return next(known, likely_spelling(form))
 
     def _in_dictionary(self, spelling: str) -> str | None:
-        """What simplemma's dictionary has for a spelling, or else for it with a capital."""
+        """The lemma that simplemma's dictionary has for a spelling, or for it with a capital."""
         if not (spelling.isascii() and spelling.isalpha() and spelling.islower()):
             found: str | None = self._lookup.get_lemma(spelling, _LANGUAGE)
             return found
@@ -100,7 +100,7 @@ class Simplemma:
         return dictionary.get(spelling.capitalize()) if plain is None else plain
 
     def _by_rules(self, spelling: str) -> str:
-        """What simplemma makes of a spelling that its dictionary does not have."""
+        """The lemma that simplemma's rules make of a spelling that its dictionary does not have."""
         found: str = self._lemmatizer.lemmatize(spelling, lang=_LANGUAGE)
         return found
 

@@ -294,10 +294,12 @@ def expansion_rankings(
     ids = np.array(collection.ids)
     rankings = []
     for link in links:
-        scores = expansion.scores(searched_lemmas(link))
-        found = np.flatnonzero(scores > 0)
-        order = found[np.lexsort((ids[found], -scores[found]))][:size]
-        rankings.append(Ranking(tuple(ids[order].tolist()), scores[order].astype(np.float64)))
+        found = expansion.best(searched_lemmas(link), size)
+        names = ids[found.places]
+        order = np.lexsort((names, -found.scores))[:size]
+        rankings.append(
+            Ranking(tuple(names[order].tolist()), found.scores[order].astype(np.float64))
+        )
     return rankings
 
 

@@ -11,11 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from msgspec import Meta, Struct
 
 from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError
 from allusion_es.corpora.passage import Passage
+from allusion_es.local.best_sums import BLOCK
 from allusion_es.retrieval.index import IndexSettings
 
 FORMAT = 4
@@ -50,6 +52,9 @@ _UNIT = 1.01
 _FINITE_BITS = 0x7F800000 >> 15
 """Expansion weights below this are finite, see `expansion.weight_bits`: above it the bits of a
 number in single precision mean infinity or NaN."""
+
+_CHECKED_TOGETHER = 1 << 22
+"""Numbers whose order is looked at at once, which bounds the memory for it."""
 
 _LEAST_NORM = 1e-12
 """A smaller norm would make scores infinite; norms of real passages are far larger."""
@@ -181,8 +186,12 @@ class SavedIndex:
             case [kind, "posting_offsets"]:
                 postings = checked.file.length(f"{kind}.posting_passages")
                 return checked.offsets(name, self._rows(kind), postings)
-            case [_, "posting_passages"]:
-                return checked.integers(name, (None,), passages)
+            case [kind, "posting_passages"]:
+                array = checked.integers(name, (None,), passages)
+                # Lists of small collections are never cut, and may be read in any order.
+                if passages > BLOCK and not _ascend(array, self.load(f"{kind}.posting_offsets")):
+                    raise checked.file.damaged(f"{name} is not what it must be")
+                return array
             case ["ngram", "posting_counts"]:
                 postings = checked.file.length("ngram.posting_passages")
                 return checked.integers(name, (postings,), _MOST_COUNT)
@@ -238,3 +247,13 @@ class SavedIndex:
         if kind == "ngram":
             return len(self.load("ngram.keys"))
         return len(self.expansion_words if kind == "expansion" else self.words)
+
+
+def _ascend(numbers: Array, offsets: Array) -> bool:
+    """Whether the numbers of each part ascend, part i being `offsets[i]:offsets[i + 1]`."""
+    for first in range(0, len(numbers) - 1, _CHECKED_TOGETHER):
+        some = numbers[first : first + _CHECKED_TOGETHER + 1]
+        falls = np.flatnonzero(some[1:] <= some[:-1]) + first + 1
+        if (offsets[np.searchsorted(offsets, falls)] != falls).any():
+            return False
+    return True

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +15,13 @@ from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.language.vectors.types import KnownVectors, NoVectors, WordNumbers, WordVectors
+from allusion_es.local.best_sums import Best, Scored
 from allusion_es.local.format import ENCODER_VECTORS, SavedIndex, decode_record
 from allusion_es.local.searchers import (
     BY_VECTOR,
+    Allowed,
     ExpansionSearcher,
     NgramSearcher,
-    Scored,
     VectorSearcher,
     WordSearcher,
 )
@@ -229,36 +229,30 @@ class LocalIndex:
         return self._words.statistics(field, words)
 
     def _search(self, request: SearchRequest, cosines: Iterator[Scored]) -> Ranking:
-        if request.kind in BY_VECTOR:
-            scores, found = next(cosines)
-        else:
-            scores = self._by_words(request)
-            found = np.flatnonzero(scores > 0)
         allowed = self._allowed(request.search_filter)
-        if allowed is not None:
-            found = found[allowed[found]]
-        return self._best(found, scores[found], request.size)
+        if request.kind in BY_VECTOR:
+            return self._best(next(cosines), request.size, allowed)
+        return self._best(self._by_words(request, allowed), request.size, allowed)
 
-    def _by_words(self, request: SearchRequest) -> NDArray[np.float32]:
+    def _by_words(self, request: SearchRequest, allowed: Allowed) -> Scored:
         if request.kind == "ngrams":
-            return self._ngrams.scores(request.words)
+            return self._ngrams.best(request.words, request.size, allowed)
         if request.kind == "expansion":
-            return self._expansion.scores(request.words)
+            return self._expansion.best(request.words, request.size, allowed)
         if request.kind == "named":
             return self._named(request.words)
-        if request.kind == "stems":
-            return self._words.of_stems(request.words)
-        return self._words.scores(request)
+        return self._words.best(request, allowed)
 
-    def _named(self, given: Mapping[str, float]) -> NDArray[np.float32]:
-        """The given score of each passage that has one, shape (passages,)."""
+    def _named(self, given: Mapping[str, float]) -> Scored:
+        """The passages that are given a score above 0."""
         places = self._places_of_ids
-        known = [identifier for identifier in given if identifier in places]
-        scores = np.zeros(len(self), dtype=np.float32)
-        scores[[places[identifier] for identifier in known]] = [given[name] for name in known]
-        return scores
+        known = [name for name, score in given.items() if score > 0 and name in places]
+        return Scored(
+            np.array([places[name] for name in known], dtype=np.int64),
+            np.array([given[name] for name in known], dtype=np.float32),
+        )
 
-    def _allowed(self, search_filter: SearchFilter) -> NDArray[np.bool_] | None:
+    def _allowed(self, search_filter: SearchFilter) -> Allowed:
         """True for each passage that the filter lets pass, shape (passages,); None for all."""
         chosen = (
             ("book", search_filter.books, True),
@@ -303,13 +297,15 @@ class LocalIndex:
         authors = self._array("facet.author").astype(np.int64)
         return authors * len(self._saved.facets["work"]) + titles
 
-    def _best(self, places: NDArray[Any], scores: NDArray[np.float32], size: int) -> Ranking:
-        """The best `size` of some passages."""
-        if len(places) > size > 0:
-            # All that are as good as the last are kept, since ids decide between equal scores.
-            least = np.partition(scores, len(scores) - size)[len(scores) - size]
-            kept = scores >= least
+    def _best(self, scored: Scored, size: int, allowed: Allowed) -> Ranking:
+        """The best `size` of some passages that may be found."""
+        places, scores = scored
+        if allowed is not None:
+            kept = allowed[places]
             places, scores = places[kept], scores[kept]
+        best = Best(size)
+        best.add(places, scores)
+        places, scores = best.found()
         order = np.lexsort((self._array("id_order")[places], -scores))[:size]
         ids = tuple(map(self._ids.__getitem__, places[order].tolist()))
         return Ranking(ids, scores[order].astype(np.float64))

@@ -7,41 +7,35 @@ first needs them. Scores are those of Elasticsearch, in its precision (`retrieva
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array
+from allusion_es.core.arrays import Array, Integers
 from allusion_es.language.citations.word_parts import find_rows, gram_key
 from allusion_es.language.vectors.types import WordNumbers
+from allusion_es.local.best_sums import PostingLists, Postings, Scored, best_sums
 from allusion_es.local.format import ENCODER_VECTORS
 from allusion_es.retrieval.byte_vectors import ByteVectors
 from allusion_es.retrieval.encoder_vectors import HalfVectors, compared
 from allusion_es.retrieval.expansion import bit_weights
-from allusion_es.retrieval.types import STEM, Field, SearchRequest, TermStatistics
+from allusion_es.retrieval.types import FIELDS, STEM, Field, SearchRequest, TermStatistics
 from allusion_es.retrieval.weighting import (
-    bm25,
+    bm25_of_saturated,
     bm25_saturation,
+    bm25_weights,
     idf,
     lucene_idf,
     lucene_lengths,
     tfidf_query_weights,
 )
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
 Load = Callable[[str], Array]
 
-_BEFORE_A_MATRIX = 32
-"""Queries for n-grams before a matrix of all is worth its making."""
-
-Scored = tuple[NDArray[np.float32], NDArray[np.int64]]
-"""A cosine for each passage, and the places of those that have one."""
+_BEFORE_KEEPING = 32
+"""Searches before it is worth to compute what each posting has, and keep it."""
 
 _LAST = chr(sys.maxunicode)
 """The last of all characters, which no word has."""
@@ -55,34 +49,14 @@ _ARRAYS = {"citations": "citation_vectors", "dense": ENCODER_VECTORS}
 _REQUESTS_TOGETHER = 16
 """Requests that are compared at once: one product of matrices, and 2 MB for 36,000 passages."""
 
+_MOST_KEPT = 1 << 23
+"""Postings of which it is kept: 32 MB. Of more it is computed for the words of each query."""
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """The posting lists of some words, one after the other.
-
-    Attributes:
-        lengths: How many postings each word has, shape (words,).
-        passages: The passage of each posting, shape (postings,).
-        values: What the passage has of the word, such as how often, shape (postings,).
-    """
-
-    lengths: NDArray[np.int64]
-    passages: NDArray[np.int64]
-    values: Array
-
-    def spread(self, of_words: Array) -> Array:
-        """The value of each word, once for each of its postings; shape (postings,)."""
-        return np.repeat(of_words, self.lengths)
-
-    def sums(self, added: Array, size: int) -> NDArray[np.float32]:
-        """The sum of what each posting adds to its passage, shape (size,).
-
-        They are added in double precision word by word, and rounded once, as a server does.
-        """
-        return np.bincount(self.passages, weights=added, minlength=size).astype(np.float32)
+Allowed = NDArray[np.bool_] | None
+"""Whether each passage may be found, shape (passages,); None for all."""
 
 
-def gather(load: Load, kind: str, words: NDArray[np.int64], values: str) -> Gathered:
+def posting_lists(load: Load, kind: str, words: Integers, values: str) -> PostingLists:
     """The posting lists of words in their order.
 
     Args:
@@ -91,15 +65,52 @@ def gather(load: Load, kind: str, words: NDArray[np.int64], values: str) -> Gath
         words: Their rows among the posting lists.
         values: The name of the array of values.
     """
-    offsets, every = load(f"{kind}.posting_offsets"), load(f"{kind}.{values}")
-    starts, ends = offsets[words], offsets[words + 1]
-    parts = list(map(slice, starts.tolist(), ends.tolist())) or [slice(0)]
-    passages = load(f"{kind}.posting_passages")
-    return Gathered(
-        ends - starts,
-        np.concatenate([passages[part] for part in parts], dtype=np.int64),
-        np.concatenate([every[part] for part in parts]),
-    )
+    return _lists(load, kind, words, load(f"{kind}.{values}"))
+
+
+def _lists(load: Load, kind: str, words: Integers, values: Array) -> PostingLists:
+    offsets, passages = (load(f"{kind}.posting_{name}") for name in ("offsets", "passages"))
+    parts = list(map(slice, offsets[words].tolist(), offsets[words + 1].tolist()))
+    return PostingLists([passages[part] for part in parts], [values[part] for part in parts])
+
+
+class _Parts:
+    """What postings have without the weights of their words, such as BM25's saturated frequency.
+
+    It is the same for every query. The first ones compute it for the postings of their words; a
+    process that asks more of them computes it once for all. Both give the same bits.
+
+    Args:
+        load: Gives an array of the index.
+        kind: The kind of posting lists, as in `posting_lists`.
+        part: Computes it of counts and passages of postings.
+    """
+
+    def __init__(
+        self, load: Load, kind: str, part: Callable[[Array, Integers], NDArray[np.float32]]
+    ) -> None:
+        self._load = load
+        self._kind = kind
+        self._part = part
+        self._asked = 0
+
+    def lists(
+        self, words: Integers
+    ) -> tuple[PostingLists, Callable[[Postings], NDArray[np.float32]]]:
+        """The posting lists of words, and what gives the part of each of some of their postings."""
+        self._asked += 1
+        if self._asked > _BEFORE_KEEPING and len(self._counts) <= _MOST_KEPT:
+            return _lists(self._load, self._kind, words, self._kept), lambda each: each.values
+        lists = _lists(self._load, self._kind, words, self._counts)
+        return lists, lambda each: self._part(each.values, each.passages)
+
+    @cached_property
+    def _counts(self) -> Array:
+        return self._load(f"{self._kind}.posting_counts")
+
+    @cached_property
+    def _kept(self) -> NDArray[np.float32]:
+        return self._part(self._counts, self._load(f"{self._kind}.posting_passages"))
 
 
 class WordSearcher:
@@ -122,10 +133,13 @@ class WordSearcher:
         self._k1 = k1
         self._b = b
         self._size = len(load("offsets")) - 1
+        self._parts = {field: _Parts(load, field, self._saturated) for field in FIELDS}
 
-    def scores(self, request: SearchRequest) -> NDArray[np.float32]:
-        """The score of each passage for `bm25` or `tfidf`, shape (passages,)."""
-        return self._bm25(request) if request.kind == "bm25" else self._tfidf(request)
+    def best(self, request: SearchRequest, allowed: Allowed) -> Scored:
+        """The best passages for `bm25`, `tfidf` or `stems`, as `best_sums` gives them."""
+        if request.kind == "stems":
+            return self._of_stems(request, allowed)
+        return (self._bm25 if request.kind == "bm25" else self._tfidf)(request, allowed)
 
     def statistics(self, field: Field, words: Sequence[str]) -> TermStatistics:
         """Document and collection frequencies, as `CandidateIndex.statistics` gives them."""
@@ -139,55 +153,70 @@ class WordSearcher:
         passages, mean_length = self._extent
         return TermStatistics(df, cf, passages, mean_length)
 
-    def of_stems(self, stems: Mapping[str, float]) -> NDArray[np.float32]:
-        """The sum of what each beginning adds to passages with such a lemma, shape (passages,)."""
-        offsets, passages = (self._load(f"lemma.posting_{x}") for x in ("offsets", "passages"))
-        sums = np.zeros(self._size)
-        for stem, weight in stems.items():
-            first = bisect_left(self._all, stem)
-            # Words that begin alike stand together.
-            beyond = stem + (_LAST if len(stem) >= STEM else "\0")
-            last = bisect_left(self._all, beyond, lo=first)
-            found = np.unique(passages[int(offsets[first]) : int(offsets[last])])
-            sums[found] += np.float32(weight)
-        return sums.astype(np.float32)
+    def _bm25(self, request: SearchRequest, allowed: Allowed) -> Scored:
+        codes, boosts = self._known(request)
+        lists, saturated = self._parts[request.field].lists(codes)
+        df = np.fromiter(map(len, lists.passages), np.int64, len(codes))
+        weights = bm25_weights(lucene_idf(df, self._extent[0]), self._k1, boosts)
+        return best_sums(
+            lists,
+            lambda each: bm25_of_saturated(each.spread(weights), saturated(each)),
+            request.size,
+            self._size,
+            allowed,
+        )
 
-    def _bm25(self, request: SearchRequest) -> NDArray[np.float32]:
-        passages, _ = self._extent
-        codes = self._numbers.of(list(request.words))
-        known = codes >= 0
-        boosts = np.array(list(request.words.values()), dtype=np.float64)[known]
-        found = gather(self._load, request.field, codes[known], "posting_counts")
-        weights = found.spread(lucene_idf(found.lengths, passages))
-        boosts = found.spread(boosts)
-        saturation = self._saturation[found.passages]
-        return found.sums(bm25(found.values, saturation, weights, self._k1, boosts), self._size)
-
-    def _tfidf(self, request: SearchRequest) -> NDArray[np.float32]:
-        words = list(request.words)
+    def _tfidf(self, request: SearchRequest, allowed: Allowed) -> Scored:
+        codes, counts = self._known(request)
+        words = [self._all[code] for code in codes.tolist()]
         statistics = self.statistics(request.field, words)
         idfs = idf(statistics.df, statistics.passages)
-        sums = np.zeros(self._size)
-        weights = tfidf_query_weights(request.words, words, idfs)
-        for word, weight in zip(words, weights.astype(np.float32), strict=True):
-            places, counts = self._postings(request.field, word)
-            sums[places] += counts.astype(np.float64) * weight
-        norms = self._load(f"{request.field}.norms")
-        singles = sums.astype(np.float32)  # as a server adds before it divides
-        scores = np.divide(singles, norms, out=np.zeros(self._size), where=norms > 0)
-        return scores.astype(np.float32)
-
-    def _postings(self, field: Field, word: str) -> tuple[Array, Array]:
-        """Places of the passages that have a word, and how often they have it."""
-        code = self._numbers.get(word)
-        if code is None:
-            return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
-        offsets = self._load(f"{field}.posting_offsets")
-        part = slice(int(offsets[code]), int(offsets[code + 1]))
-        return (
-            self._load(f"{field}.posting_passages")[part],
-            self._load(f"{field}.posting_counts")[part],
+        every = tfidf_query_weights(dict(zip(words, counts.tolist(), strict=True)), words, idfs)
+        weights = every.astype(np.float32)
+        lists = posting_lists(self._load, request.field, codes, "posting_counts")
+        sums = best_sums(
+            lists,
+            lambda each: each.values.astype(np.float64) * each.spread(weights),
+            sys.maxsize,  # all, since they are still divided, as a server does
+            self._size,
+            allowed,
         )
+        norms = self._load(f"{request.field}.norms")[sums.places]
+        scores = np.divide(sums.scores, norms, out=np.zeros(len(norms)), where=norms > 0)
+        found = np.flatnonzero(scores)
+        return Scored(sums.places[found], scores[found].astype(np.float32))
+
+    def _of_stems(self, request: SearchRequest, allowed: Allowed) -> Scored:
+        """The sums of what each beginning adds to passages with such a lemma."""
+        lists = [self._having(stem) for stem in request.words]
+        weights = np.array(list(request.words.values()), dtype=np.float32)
+        return best_sums(
+            PostingLists(lists, lists),
+            lambda each: each.spread(weights),
+            request.size,
+            self._size,
+            allowed,
+        )
+
+    def _having(self, stem: str) -> Array:
+        """The passages that have a lemma with this beginning, ascending, each once."""
+        offsets, passages = (self._load(f"lemma.posting_{x}") for x in ("offsets", "passages"))
+        first = bisect_left(self._all, stem)
+        # Words that begin alike stand together.
+        beyond = stem + (_LAST if len(stem) >= STEM else "\0")
+        last = bisect_left(self._all, beyond, lo=first)
+        found = np.sort(passages[int(offsets[first]) : int(offsets[last])])
+        return found[np.concatenate(([True], found[1:] != found[:-1]))[: len(found)]]
+
+    def _known(self, request: SearchRequest) -> tuple[Integers, NDArray[np.float64]]:
+        """The words of a request that the index has, by place, and how often each counts."""
+        codes = self._numbers.of(list(request.words))
+        counts = np.array(list(request.words.values()), dtype=np.float64)
+        known = codes >= 0
+        return codes[known], counts[known]
+
+    def _saturated(self, counts: Array, passages: Integers) -> NDArray[np.float32]:
+        return np.float32(1) + counts * self._saturation[passages]
 
     @cached_property
     def _saturation(self) -> NDArray[np.float32]:
@@ -204,10 +233,6 @@ class WordSearcher:
 class NgramSearcher:
     """BM25 of character n-grams, which are known by their hashes.
 
-    The first queries read their posting lists from the file. A process that asks more of them makes
-    a sparse matrix of all, which takes as long as many queries and answers each in half the time;
-    both give the same bits.
-
     Args:
         load: Gives an array of the index.
         k1: BM25's term-frequency saturation.
@@ -218,23 +243,24 @@ class NgramSearcher:
         self._load = load
         self._k1 = k1
         self._b = b
-        self._asked = 0
+        self._parts = _Parts(load, "ngram", self._saturated)
 
-    def scores(self, boosts: Mapping[str, float]) -> NDArray[np.float32]:
-        """BM25 of each passage for n-grams that count so much, shape (passages,)."""
+    def best(self, boosts: Mapping[str, float], size: int, allowed: Allowed = None) -> Scored:
+        """The best passages by BM25 for n-grams that count so much, as `best_sums` gives them."""
         rows = find_rows(self._load("ngram.keys"), [gram_key(gram) for gram in boosts])
         known = rows >= 0
-        rows = rows[known]
         counted = np.array(list(boosts.values()), dtype=np.float32)[known]
-        df = np.diff(self._load("ngram.posting_offsets"))[rows]
+        lists, saturated = self._parts.lists(rows[known])
+        df = np.fromiter(map(len, lists.passages), np.int64, len(lists.passages))
         weights = counted * np.float32(1 + self._k1) * lucene_idf(df, self._extent[0])
-        self._asked += 1
-        if self._asked > _BEFORE_A_MATRIX:
-            sums = weights.astype(np.float64) @ self._saturated[rows]
-            return np.asarray(sums, dtype=np.float32)
-        found = gather(self._load, "ngram", rows, "posting_counts")
-        values = _saturated(found.values, self._saturation[found.passages])
-        return found.sums(found.spread(weights.astype(np.float64)) * values, len(self._saturation))
+        doubles = weights.astype(np.float64)
+        return best_sums(
+            lists,
+            lambda each: each.spread(doubles) * saturated(each),
+            size,
+            len(self._saturation),
+            allowed,
+        )
 
     @cached_property
     def _extent(self) -> tuple[int, float]:
@@ -247,27 +273,12 @@ class NgramSearcher:
         lengths = lucene_lengths(self._load("ngram.lengths").astype(np.int64))
         return bm25_saturation(lengths, self._extent[1], self._k1, self._b)
 
-    @cached_property
-    def _saturated(self) -> "csr_array":
-        """BM25's `f / (f + k1 (1 - b + b length / mean length))`, shape (n-grams, passages).
-
-        It is the same for every query, so it is computed once.
-        """
-        from scipy.sparse import csr_array  # takes long to import
-
-        passages = self._load("ngram.posting_passages").astype(np.int32)
-        values = _saturated(self._load("ngram.posting_counts"), self._saturation[passages])
-        offsets = self._load("ngram.posting_offsets")
-        shape = (len(offsets) - 1, len(self._saturation))
-        return csr_array((values, passages, offsets.astype(np.int32)), shape=shape)
-
-
-def _saturated(counts: Array, saturation: NDArray[np.float32]) -> NDArray[np.float32]:
-    """BM25's part of each posting without its weight, shape of `counts`."""
-    values = counts.astype(np.float32)
-    values *= saturation
-    values /= 1 + values
-    return values
+    def _saturated(self, counts: Array, passages: Integers) -> NDArray[np.float32]:
+        """BM25's part of each posting without its weight, shape of `counts`."""
+        values = counts.astype(np.float32)
+        values *= self._saturation[passages]
+        values /= 1 + values
+        return values
 
 
 class ExpansionSearcher:
@@ -284,14 +295,19 @@ class ExpansionSearcher:
         self._places = {word: place for place, word in enumerate(words)}
         self._size = size
 
-    def scores(self, boosts: Mapping[str, float]) -> NDArray[np.float32]:
-        """Sum of the weights of lemmas that count so much, shape (passages,)."""
+    def best(self, boosts: Mapping[str, float], size: int, allowed: Allowed = None) -> Scored:
+        """The best passages by weights of lemmas that count so much, as `best_sums` gives them."""
         known = self._places
         places = [known[word] for word in boosts if word in known]
-        weights = [boost for word, boost in boosts.items() if word in known]
-        found = gather(self._load, "expansion", np.array(places, dtype=np.int64), "weights")
-        spread = found.spread(np.array(weights, dtype=np.float32))
-        return found.sums(spread * bit_weights(found.values), self._size)
+        counted = [boost for word, boost in boosts.items() if word in known]
+        weights = np.array(counted, dtype=np.float32)
+        return best_sums(
+            posting_lists(self._load, "expansion", np.array(places, dtype=np.int64), "weights"),
+            lambda each: each.spread(weights) * bit_weights(each.values),
+            size,
+            self._size,
+            allowed,
+        )
 
 
 class VectorSearcher:
@@ -314,7 +330,7 @@ class VectorSearcher:
             for request in batch:
                 vector = request.direction
                 if vector is None:
-                    yield np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
+                    yield Scored(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
                 elif request.kind in found:
                     yield next(found[request.kind])
                 else:
@@ -330,14 +346,14 @@ class VectorSearcher:
         if kept is None:
             kept = self._kept[kind] = compared(self._load(_ARRAYS[kind]))
         for cosines in kept.cosines(np.array(queries)):
-            yield cosines, kept.places
+            yield Scored(kept.places, cosines[kept.places])
 
     def _knn(self, vector: NDArray[np.float32], field: Field) -> Scored:
         vectors = self._load(f"{field}.mean_vectors")
         placed = self._placed.get(field)
         if placed is None:
             placed = self._placed[field] = np.flatnonzero(vectors.any(axis=1))
-        return vectors @ vector, placed
+        return Scored(placed, (vectors @ vector)[placed])
 
 
 def _extent(lengths: Array) -> tuple[int, float]:

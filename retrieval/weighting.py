@@ -64,9 +64,18 @@ def bm25(
         k1: Term-frequency saturation.
         boost: How often the word occurs in the query, likewise.
     """
+    return bm25_of_saturated(bm25_weights(idf, k1, boost), np.float32(1) + frequency * saturation)
+
+
+def bm25_weights(idf: np.float32 | Singles, k1: float, boost: float | Floats) -> Singles:
+    """BM25's weight of each word, `boost (k1 + 1) idf`, which no part of it exceeds."""
     one = np.float32(1)
-    weight = np.asarray(boost, dtype=np.float32) * (one + np.float32(k1)) * idf
-    return np.asarray(weight - weight / (one + frequency * saturation))
+    return np.asarray(np.asarray(boost, dtype=np.float32) * (one + np.float32(k1)) * idf)
+
+
+def bm25_of_saturated(weights: Singles, saturated: Singles) -> Singles:
+    """`bm25` by the words' weights and `1 + frequency saturation`, shape of `saturated`."""
+    return np.asarray(weights - weights / saturated)
 
 
 def lucene_idf(df: Integers, passages: int) -> Singles:

@@ -26,9 +26,11 @@ from allusion_es.local.format import (
     ENCODER_VECTORS,
     FACETS,
     FORMAT,
+    VECTOR_LENGTHS,
     decode_record,
     encode_record,
 )
+from allusion_es.local.mean_vectors import lengths_of_sums
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed
 from allusion_es.retrieval.encoder_vectors import PassageVectors, spooled_vectors
 from allusion_es.retrieval.expansion import (
@@ -376,7 +378,7 @@ class _FieldArrays:
         self._norms = files.array(np.float64)
         self._counts = PostingListBuilder(files, len(numbers), np.int32)
         self._table = table.mapped() if table is not None else None
-        self._means = files.array(np.float32, table.shape[1]) if table is not None else None
+        self._vector_lengths = files.array(np.float64)
 
     def coded(self, words: SpooledWords) -> SpooledWords:
         """Words in the numbering of the index, which both fields share."""
@@ -387,8 +389,8 @@ class _FieldArrays:
         self._codes.append(words.codes)
         self._norms.append(batch.norms[self._name])
         self._counts.add(*batch.counts[self._name])
-        if self._means is not None and self._table is not None:
-            self._means.append(_mean_vectors(words, self._table))
+        if self._table is not None:
+            self._vector_lengths.append(lengths_of_sums(words.codes, words.lengths, self._table))
 
     def arrays(self) -> Arrays:
         """All of these arrays, by name."""
@@ -401,22 +403,9 @@ class _FieldArrays:
             "cf": self._cf,
             "norms": self._norms,
         }
-        if self._means is not None:
-            arrays["mean_vectors"] = self._means
+        if self._table is not None:
+            arrays[VECTOR_LENGTHS] = self._vector_lengths
         return {f"{self._name}.{part}": values for part, values in arrays.items()}
-
-
-def _mean_vectors(words: SpooledWords, table: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Unit-length mean of the word vectors of each passage, zeros where it has no words."""
-    means = np.zeros((len(words.lengths), table.shape[1]), dtype=np.float32)
-    starts = np.cumsum(words.lengths) - words.lengths
-    # Word by word over all passages, so that no more than one vector a passage is in memory.
-    for number in range(int(words.lengths.max(initial=0))):
-        rows = np.flatnonzero(words.lengths > number)
-        means[rows] += table[words.codes[starts[rows] + number]]
-    lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    np.divide(means, lengths, out=means, where=lengths > 0)
-    return means
 
 
 class _NgramArrays:

@@ -20,15 +20,18 @@ from allusion_es.corpora.passage import Passage
 from allusion_es.local.best_sums import BLOCK
 from allusion_es.retrieval.index import IndexSettings
 
-FORMAT = 4
+FORMAT = 5
 """Raised whenever the saved index changes in a way that older programs cannot read."""
 
-READABLE = (1, 2, 3, FORMAT)
+READABLE = (1, 2, 3, 4, FORMAT)
 """Formats that this program reads; 1 has no citation vectors, 2 no n-grams and parallels, 3 no
-encoder vectors."""
+encoder vectors; those before 5 have means of word vectors instead of the lengths of their sums."""
 
 ENCODER_VECTORS = "encoder_vectors"
 """The array of the passages' encoder vectors."""
+
+VECTOR_LENGTHS = "vector_lengths"
+"""The array of a field with `mean_vectors.lengths_of_sums` of all passages."""
 
 FACETS = ("book", "testament", "work", "author")
 """The properties of passages that searches can be restricted by."""
@@ -160,6 +163,10 @@ class SavedIndex:
             array = self._arrays[name] = self._read(name)
         return array
 
+    def find(self, name: str) -> Array | None:
+        """The array of that name, or None where there is none."""
+        return self.load(name) if name in self else None
+
     @cached_property
     def words(self) -> list[str]:
         """All words that occur as token or lemma, sorted."""
@@ -219,8 +226,8 @@ class SavedIndex:
                 return checked.integers(name, (passages,), _MOST_COUNT)
             case ["word_vectors"]:
                 return checked.floats(name, (len(self.words), None), _UNIT)
-            case [_, "mean_vectors"]:
-                return checked.floats(name, (passages, None), _UNIT)
+            case [_, each] if each == VECTOR_LENGTHS:
+                return checked.floats(name, (passages,), _MOST_COUNT, least=0)
             case ["citation_vectors"]:
                 return checked.integers(name, (passages, None), 128, least=-128)
             case [each] if each == ENCODER_VECTORS:

@@ -17,7 +17,8 @@ from allusion_es.core.arrays import Array, Integers
 from allusion_es.language.citations.word_parts import find_rows, gram_key
 from allusion_es.language.vectors.types import WordNumbers
 from allusion_es.local.best_sums import PostingLists, Postings, Scored, best_sums
-from allusion_es.local.format import ENCODER_VECTORS
+from allusion_es.local.format import ENCODER_VECTORS, VECTOR_LENGTHS
+from allusion_es.local.mean_vectors import MeanVectors
 from allusion_es.retrieval.byte_vectors import ByteVectors
 from allusion_es.retrieval.encoder_vectors import HalfVectors, compared
 from allusion_es.retrieval.expansion import bit_weights
@@ -315,11 +316,13 @@ class VectorSearcher:
 
     Args:
         load: Gives an array of the index.
+        find: The same, or None where the index has no such array.
     """
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, find: Callable[[str], Array | None]) -> None:
         self._load = load
-        self._placed: dict[Field, NDArray[np.int64]] = {}
+        self._find = find
+        self._means: dict[Field, MeanVectors] = {}
         self._kept: dict[str, ByteVectors | HalfVectors] = {}
 
     def search(self, requests: Sequence[SearchRequest]) -> Iterator[Scored]:
@@ -349,11 +352,13 @@ class VectorSearcher:
             yield Scored(kept.places, cosines[kept.places])
 
     def _knn(self, vector: NDArray[np.float32], field: Field) -> Scored:
-        vectors = self._load(f"{field}.mean_vectors")
-        placed = self._placed.get(field)
-        if placed is None:
-            placed = self._placed[field] = np.flatnonzero(vectors.any(axis=1))
-        return Scored(placed, (vectors @ vector)[placed])
+        means = self._means.get(field)
+        if means is None:
+            arrays = [self._load(name) for name in (f"{field}.codes", "offsets", "word_vectors")]
+            lengths = self._find(f"{field}.{VECTOR_LENGTHS}")
+            means = MeanVectors(arrays[0], arrays[1], arrays[2], lengths)
+            self._means[field] = means
+        return means.cosines(vector)
 
 
 def _extent(lengths: Array) -> tuple[int, float]:

@@ -30,6 +30,7 @@ from allusion_es.local.format import (
     encode_record,
 )
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed
+from allusion_es.retrieval.byte_vectors import common_length
 from allusion_es.retrieval.encoder_vectors import PassageVectors, spooled_vectors
 from allusion_es.retrieval.expansion import (
     ExpansionInputs,
@@ -107,6 +108,7 @@ def build_local(
             "settings": settings.to_json(),
             "passages": len(spool),
             "facets": {name: list(values) for name, values in spool.facets.items()},
+            "citation_length": common_length(citations.dimension) if citations else 0,
         }
         save_arrays(path, meta, arrays)
     return len(spool)

@@ -16,14 +16,15 @@ from msgspec import Meta, Struct
 from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError
 from allusion_es.corpora.passage import Passage
+from allusion_es.retrieval.byte_vectors import MOST_LENGTH
 from allusion_es.retrieval.index import IndexSettings
 
-FORMAT = 4
+FORMAT = 5
 """Raised whenever the saved index changes in a way that older programs cannot read."""
 
-READABLE = (1, 2, 3, FORMAT)
+READABLE = (1, 2, 3, 4, FORMAT)
 """Formats that this program reads; 1 has no citation vectors, 2 no n-grams and parallels, 3 no
-encoder vectors."""
+encoder vectors; in 4 each citation vector has a length of its own."""
 
 ENCODER_VECTORS = "encoder_vectors"
 """The array of the passages' encoder vectors."""
@@ -95,6 +96,7 @@ class _Header(Struct):
 
     passages: Annotated[int, Meta(gt=0, lt=_MOST_PASSAGES)]
     facets: dict[str, list[str]]
+    citation_length: Annotated[int, Meta(ge=0, lt=MOST_LENGTH)] = 0
 
 
 class SavedIndex:
@@ -109,6 +111,8 @@ class SavedIndex:
         settings: How the index was built.
         passages: How many passages it holds.
         facets: The values of each property in `FACETS`.
+        citation_length: The length of all citation vectors; 0 in older indexes, where each has its
+            own.
 
     Raises:
         IndexMissingError: There is no such file.
@@ -141,6 +145,7 @@ class SavedIndex:
         )
         header = self._checked.header(_Header)
         self.passages, self.facets = header.passages, header.facets
+        self.citation_length = header.citation_length
         if not self.facets.keys() >= set(FACETS) - _LATER_FACETS:
             raise self.file.damaged("its header lacks a property of passages")
 

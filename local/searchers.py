@@ -299,10 +299,12 @@ class VectorSearcher:
 
     Args:
         load: Gives an array of the index.
+        citation_length: The length of all citation vectors, or 0 if each has its own.
     """
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, citation_length: float = 0.0) -> None:
         self._load = load
+        self._citation_length = citation_length
         self._placed: dict[Field, NDArray[np.int64]] = {}
         self._kept: dict[str, ByteVectors | HalfVectors] = {}
 
@@ -328,7 +330,8 @@ class VectorSearcher:
             return
         kept = self._kept.get(kind)
         if kept is None:
-            kept = self._kept[kind] = compared(self._load(_ARRAYS[kind]))
+            length = self._citation_length if kind == "citations" else 0.0
+            kept = self._kept[kind] = compared(self._load(_ARRAYS[kind]), length)
         for cosines in kept.cosines(np.array(queries)):
             yield cosines, kept.places
 

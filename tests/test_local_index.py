@@ -184,7 +184,7 @@ def test_missing_and_old_indexes_say_what_to_do(tmp_path: Path) -> None:
     from allusion_es.core.arrays import save_arrays
 
     save_arrays(tmp_path / "old.idx", {"format": 0}, {})
-    with pytest.raises(IndexDamagedError, match="format 0 instead of 4; rebuild"):
+    with pytest.raises(IndexDamagedError, match="format 0 instead of 5; rebuild"):
         LocalIndex(tmp_path / "old.idx")
 
 

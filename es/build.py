@@ -32,6 +32,7 @@ from allusion_es.es.meta import CITATION_VECTOR, ENCODER_VECTOR, EXPANSION, Exte
 from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.vectors.types import WordVectors
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, reread
+from allusion_es.retrieval.byte_vectors import common_length
 from allusion_es.retrieval.encoder_vectors import (
     EncodedPassages,
     PassageVectors,
@@ -157,6 +158,7 @@ def build_es_index(
             knn if vectors or citations or encoded else "",
             citations.dimension if citations else 0,
             _parts(citations, parallels),
+            common_length(citations.dimension) if citations else 0,
         )
         with at_work_on(concrete):
             try:

@@ -39,6 +39,7 @@ from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.language.vectors.types import NoVectors, WordVectors, kept_vectors
+from allusion_es.retrieval.byte_vectors import byte_vector, product_cosines, server_products
 from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
 from allusion_es.retrieval.index import Capability, require_capability
 from allusion_es.retrieval.types import (
@@ -188,7 +189,7 @@ class ElasticsearchIndex:
                 query = similarity_query(vector, batch, self.settings.encoder)
                 request = SearchRequest("dense", "token", size=len(batch), vector=vector)
                 (hits,) = self._requests.search([search_body(request, query)])
-                ranking = _ranking(request, hits)
+                ranking = self._ranking(request, hits)
                 found.update(zip(ranking.ids, ranking.scores.tolist(), strict=True))
         # Also tells of ids that the index does not have.
         self._requests.words([identifier for identifier in ids if identifier not in found])
@@ -235,7 +236,7 @@ class ElasticsearchIndex:
         for batch in batches(sent, min(together, _SEARCHES_TOGETHER)):
             answers = self._requests.search([bodies[number] or {} for number in batch])
             for number, hits in zip(batch, answers, strict=True):
-                rankings[number] = _ranking(requests[number], hits)
+                rankings[number] = self._ranking(requests[number], hits)
         return rankings
 
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
@@ -309,17 +310,24 @@ class ElasticsearchIndex:
             return tfidf_query(request, terms, self._meta.extents[request.field].passages)
         return expansion_query(request) if request.kind == "expansion" else bm25_query(request)
 
-
-def _ranking(request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
-    if request.kind == "named":
-        return _named(request, [hit["sort"][0] for hit in hits])
-    # Servers compute scores in single precision and print the shortest digits that identify them.
-    # Read as doubles, these digits would be other numbers than the ones that were computed.
-    singles = np.array([hit["sort"][0] for hit in hits], dtype=np.float32)
-    scores = singles.astype(np.float64)
-    if request.kind in BY_VECTOR:
-        scores = cosines(scores)
-    return Ranking(tuple(hit["sort"][1] for hit in hits), scores)
+    def _ranking(self, request: SearchRequest, hits: Sequence[dict[str, Any]]) -> Ranking:
+        if request.kind == "named":
+            return _named(request, [hit["sort"][0] for hit in hits])
+        # Servers compute scores in single precision and print the shortest digits that identify
+        # them. Read as doubles, these digits would be other numbers than the ones computed.
+        singles = np.array([hit["sort"][0] for hit in hits], dtype=np.float32)
+        scores = singles.astype(np.float64)
+        if (
+            request.kind == "citations"
+            and self._meta.citation_length
+            and request.vector is not None
+        ):
+            query = byte_vector(request.vector)
+            products = server_products(scores)
+            scores = product_cosines(products, query, self._meta.citation_length).astype(np.float64)
+        elif request.kind in BY_VECTOR:
+            scores = cosines(scores)
+        return Ranking(tuple(hit["sort"][1] for hit in hits), scores)
 
 
 def _named(request: SearchRequest, ids: Sequence[str]) -> Ranking:

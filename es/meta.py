@@ -4,15 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from allusion_es.core.errors import IndexDamagedError
+from allusion_es.retrieval.byte_vectors import MOST_LENGTH
 from allusion_es.retrieval.index import Capability, IndexSettings
 from allusion_es.retrieval.types import FIELDS, Field
 
-FORMAT = 4
+FORMAT = 5
 """Version of the format; raised when indexes change so that older programs cannot read them."""
 
-READABLE = (1, 2, 3, FORMAT)
+READABLE = (1, 2, 3, 4, FORMAT)
 """Formats that this program reads: 1 lacks citation vectors, 2 lacks n-grams and parallels, 3 lacks
-encoder vectors."""
+encoder vectors; in 4 each citation vector has a length of its own."""
 
 CITATION_VECTOR = "citation_vector"
 """The field that holds a passage's citation vector."""
@@ -93,6 +94,8 @@ class Meta:
         knn: How vectors are searched: `flat` exactly, `hnsw` and `int8_hnsw` approximately.
         citation_dimension: Length of the citation vectors, 0 if there are none.
         more: Capabilities besides those that follow from the dimensions and from the settings.
+        citation_length: The length of all citation vectors; 0 in older indexes, where each has its
+            own.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Meta:
     knn: str
     citation_dimension: int = 0
     more: frozenset[Capability] = frozenset()
+    citation_length: int = 0
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -132,6 +136,7 @@ class Meta:
             "knn": self.knn,
             "citation_dimension": self.citation_dimension,
             "more": sorted(self.more),
+            "citation_length": self.citation_length,
         }
         return {KEY: content}
 
@@ -161,7 +166,7 @@ class Meta:
                 field: Extent(_count(size["passages"]), _count(size["words"]))
                 for field, size in sizes.items()
             }
-            # Formats 1 and 2 lack the last two entries.
+            # Formats 1 and 2 lack the last three entries, 3 and 4 the last.
             return Meta(
                 str(content["name"]),
                 IndexSettings.from_json(content["settings"]),
@@ -172,6 +177,7 @@ class Meta:
                 str(content["knn"]),
                 _count(content.get("citation_dimension", 0)),
                 frozenset(content.get("more", ())),
+                _count(content.get("citation_length", 0), MOST_LENGTH),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise IndexDamagedError(
@@ -179,7 +185,7 @@ class Meta:
             ) from error
 
 
-def _count(value: object) -> int:
-    if type(value) is not int or not 0 <= value < _MOST:
+def _count(value: object, limit: int = _MOST) -> int:
+    if type(value) is not int or not 0 <= value < limit:
         raise ValueError("no count")
     return value

@@ -32,6 +32,7 @@ from allusion_es.local.format import (
 )
 from allusion_es.local.mean_vectors import lengths_of_sums
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed
+from allusion_es.retrieval.byte_vectors import common_length
 from allusion_es.retrieval.encoder_vectors import PassageVectors, spooled_vectors
 from allusion_es.retrieval.expansion import (
     ExpansionInputs,
@@ -109,6 +110,7 @@ def build_local(
             "settings": settings.to_json(),
             "passages": len(spool),
             "facets": {name: list(values) for name, values in spool.facets.items()},
+            "citation_length": common_length(citations.dimension) if citations else 0,
         }
         save_arrays(path, meta, arrays)
     return len(spool)

@@ -18,6 +18,7 @@ from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError
 from allusion_es.corpora.passage import Passage
 from allusion_es.local.best_sums import BLOCK
+from allusion_es.retrieval.byte_vectors import MOST_LENGTH
 from allusion_es.retrieval.index import IndexSettings
 
 FORMAT = 5
@@ -25,7 +26,8 @@ FORMAT = 5
 
 READABLE = (1, 2, 3, 4, FORMAT)
 """Formats that this program reads; 1 has no citation vectors, 2 no n-grams and parallels, 3 no
-encoder vectors; those before 5 have means of word vectors instead of the lengths of their sums."""
+encoder vectors; before 5 each citation vector has a length of its own, and means of word vectors
+are kept instead of the lengths of their sums."""
 
 ENCODER_VECTORS = "encoder_vectors"
 """The array of the passages' encoder vectors."""
@@ -103,6 +105,7 @@ class _Header(Struct):
 
     passages: Annotated[int, Meta(gt=0, lt=_MOST_PASSAGES)]
     facets: dict[str, list[str]]
+    citation_length: Annotated[int, Meta(ge=0, lt=MOST_LENGTH)] = 0
 
 
 class SavedIndex:
@@ -117,6 +120,8 @@ class SavedIndex:
         settings: How the index was built.
         passages: How many passages it holds.
         facets: The values of each property in `FACETS`.
+        citation_length: The length of all citation vectors; 0 in older indexes, where each has its
+            own.
 
     Raises:
         IndexMissingError: There is no such file.
@@ -149,6 +154,7 @@ class SavedIndex:
         )
         header = self._checked.header(_Header)
         self.passages, self.facets = header.passages, header.facets
+        self.citation_length = header.citation_length
         if not self.facets.keys() >= set(FACETS) - _LATER_FACETS:
             raise self.file.damaged("its header lacks a property of passages")
 

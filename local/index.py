@@ -65,7 +65,7 @@ class LocalIndex:
         self._models = models
         self._encoders = encoders
         self._rankers = rankers
-        self._vectors = VectorSearcher(self._array, self._saved.find)
+        self._vectors = VectorSearcher(self._array, self._saved.find, self._saved.citation_length)
         self._ngrams = NgramSearcher(self._array, self.settings.k1, self.settings.b)
 
     def __len__(self) -> int:

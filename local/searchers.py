@@ -317,11 +317,15 @@ class VectorSearcher:
     Args:
         load: Gives an array of the index.
         find: The same, or None where the index has no such array.
+        citation_length: The length of all citation vectors, or 0 if each has its own.
     """
 
-    def __init__(self, load: Load, find: Callable[[str], Array | None]) -> None:
+    def __init__(
+        self, load: Load, find: Callable[[str], Array | None], citation_length: float = 0.0
+    ) -> None:
         self._load = load
         self._find = find
+        self._citation_length = citation_length
         self._means: dict[Field, MeanVectors] = {}
         self._kept: dict[str, ByteVectors | HalfVectors] = {}
 
@@ -347,7 +351,8 @@ class VectorSearcher:
             return
         kept = self._kept.get(kind)
         if kept is None:
-            kept = self._kept[kind] = compared(self._load(_ARRAYS[kind]))
+            length = self._citation_length if kind == "citations" else 0.0
+            kept = self._kept[kind] = compared(self._load(_ARRAYS[kind]), length)
         for cosines in kept.cosines(np.array(queries)):
             yield Scored(kept.places, cosines[kept.places])
 

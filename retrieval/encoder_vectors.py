@@ -172,13 +172,14 @@ class HalfVectors:
         return server_cosines(np.asarray(vectors @ self._rows.T, dtype=np.float64))
 
 
-def compared(rows: Array) -> ByteVectors | HalfVectors:
+def compared(rows: Array, length: float = 0.0) -> ByteVectors | HalfVectors:
     """The vectors of passages as they are compared with those of queries.
 
     Args:
-        rows: As `stored` makes them.
+        rows: As `stored` makes them, or citation vectors.
+        length: The length of all of them, or 0 if each has its own.
     """
-    return ByteVectors(rows) if rows.dtype == np.int8 else HalfVectors(rows)
+    return ByteVectors(rows, length) if rows.dtype == np.int8 else HalfVectors(rows)
 
 
 def cosines_of(rows: Array, vector: Singles) -> NDArray[np.float64]:

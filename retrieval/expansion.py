@@ -16,6 +16,7 @@ from allusion_es.core.arrays import Singles
 from allusion_es.language.citations.citing_texts import CitingWords, citing_texts_of
 from allusion_es.language.citations.vectors import CitationVectors, to_bytes
 from allusion_es.language.citations.word_parts import Word
+from allusion_es.retrieval.byte_vectors import unit_bytes
 from allusion_es.retrieval.spool import Spool, SpooledWords
 from allusion_es.retrieval.types import FIELDS, Field
 from allusion_es.retrieval.weighting import bm25_saturation, lucene_idf
@@ -308,9 +309,9 @@ class PassageExpander:
     def expand(
         self, ids: Sequence[str], texts: Sequence[Sequence[Word]]
     ) -> tuple[NDArray[np.int8], Expanded]:
-        """Citation vectors, one byte a number, shape (len(ids), dimension), and expansions."""
-        vectors = to_bytes(self._vectors.text_vectors(texts))[0]
-        return vectors, self._maker.expand(ids, texts, vectors)
+        """Citation vectors by `unit_bytes`, shape (len(ids), dimension), and expansions."""
+        vectors = self._vectors.text_vectors(texts)
+        return unit_bytes(vectors), self._maker.expand(ids, texts, to_bytes(vectors)[0])
 
 
 def text_words(

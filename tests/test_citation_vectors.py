@@ -34,11 +34,18 @@ from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.citation_cosine import CitationCosine
 from allusion_es.rerankers.trial import trial
 from allusion_es.retrieval import byte_vectors
-from allusion_es.retrieval.byte_vectors import ByteVectors
+from allusion_es.retrieval.byte_vectors import (
+    ByteVectors,
+    byte_vector,
+    common_length,
+    product_cosines,
+    server_products,
+    unit_bytes,
+)
 from allusion_es.retrieval.citation_models import CitationModels
 from allusion_es.retrieval.generators import CitationSearch
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
-from allusion_es.retrieval.types import Query, SearchFilter
+from allusion_es.retrieval.types import Query, SearchFilter, SearchRequest
 
 TEXTS = {
     f"p.{number}": f"{name} magnum est et bonum {other}"
@@ -193,11 +200,11 @@ def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationV
     own, window = (
         list(zip(part.tokens, part.lemmas, strict=True)) for part in (asked.analysis, asked.window)
     )
-    vector, rows = model.query_vector(own, window), to_bytes(model.text_vectors(texts))[0]
+    vector, rows = model.query_vector(own, window), unit_bytes(model.text_vectors(texts))
     exact = model.text_vectors(texts) @ vector
     scores = {hit.id: hit.score for hit in answer.hits}
     np.testing.assert_allclose([scores[i] for i in TEXTS], exact, atol=0.02)
-    bytes_ = ByteVectors(rows).cosines(vector[None])[0]
+    bytes_ = ByteVectors(rows, common_length(rows.shape[1])).cosines(vector[None])[0]
     assert [scores[i] for i in TEXTS] == bytes_.tolist()
     assert [hit.score for hit in answer.hits] == sorted(bytes_.tolist(), reverse=True)
 
@@ -217,6 +224,50 @@ def test_blocks_of_vectors_give_what_all_at_once_give(
     products = (bytes_ @ whole.T).astype(np.float64)
     exact = np.divide(products, lengths, out=np.zeros(products.shape), where=lengths > 0)
     assert (found == byte_vectors.server_cosines(exact)).all()
+
+
+@given(st.integers(1, 600), st.integers(0, 99))
+def test_vectors_of_one_length(dimension: int, seed: int) -> None:
+    vectors = np.random.default_rng(seed).standard_normal((20, dimension)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows, length = unit_bytes(vectors), common_length(dimension)
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+    np.testing.assert_allclose(lengths, length, rtol=0.02)
+    found = ByteVectors(rows, length).cosines(vectors)
+    np.testing.assert_allclose(found, vectors @ vectors.T, atol=0.02)
+    # As a server computes them: scores from whole numbers, then cosines from scores.
+    for vector, cosines in zip(vectors, found, strict=True):
+        query = byte_vector(vector)
+        products = (rows.astype(np.int64) @ query.astype(np.int64)).astype(np.float32)
+        with np.errstate(divide="ignore"):
+            scores = np.where(products < 0, 1 / (1 - products), products + 1).astype(np.float64)
+        assert (product_cosines(server_products(scores), query, length) == cosines).all()
+
+
+def test_an_index_whose_vectors_have_lengths_of_their_own(
+    tmp_path: Path, index: LocalIndex, model: CitationVectors
+) -> None:
+    """As in format 4."""
+    saved = index._saved
+    arrays = {name: np.array(saved.file.load(name)) for name in saved.file._table}
+    ids = [str(name) for name in saved.ids]
+    texts = [
+        list(zip(index.texts("token", [i]).text(0), index.texts("lemma", [i]).text(0), strict=True))
+        for i in ids
+    ]
+    rows = arrays["citation_vectors"] = to_bytes(model.text_vectors(texts))[0]
+    meta = {name: value for name, value in saved.file.meta.items() if name != "citation_length"}
+    save_arrays(tmp_path / "old.idx", {**meta, "format": 4}, arrays)
+    old = LocalIndex(tmp_path / "old.idx", models=lambda _: model)
+    vector = model.query_vector([("rex", "rex")])
+    (found,) = old.search([SearchRequest("citations", "lemma", len(ids), vector=vector)])
+    expected = dict(zip(ids, ByteVectors(rows).cosines(vector[None])[0].tolist(), strict=True))
+    assert dict(zip(found.ids, found.scores.tolist(), strict=True)) == expected
+
+
+def test_garbled_scores_of_a_server_stay_finite() -> None:
+    scores = np.array([-3.4e38, -1.0, 0.0, 1e-45, 3.4e38])
+    assert np.isfinite(server_products(scores)).all()
 
 
 def test_nothing_known_finds_nothing(index: LocalIndex) -> None:

@@ -482,7 +482,7 @@ def test_a_clock_that_is_wrong(
 
 @pytest.mark.parametrize(
     ("content", "text"),
-    [({"format": 0}, "format 0 instead of 4"), ({"format": 1}, "damaged"), (None, "description")],
+    [({"format": 0}, "format 0 instead of 5"), ({"format": 1}, "damaged"), (None, "description")],
 )
 def test_an_index_of_another_format(
     server: Server, index: ElasticsearchIndex, content: object, text: str

@@ -12,15 +12,23 @@ from learning_fixtures import NAMES, code_links, collection
 
 from allusion_es.core.errors import SettingsMismatchError, UsageError
 from allusion_es.corpora.passage import Passage
-from allusion_es.es.build import build_es_index, give_learned
+from allusion_es.es import build
+from allusion_es.es.build import build_es_index, give_learned, passages_body
 from allusion_es.es.catalogue import find_all, find_current
 from allusion_es.es.connection import Server
 from allusion_es.es.index import ElasticsearchIndex, open_index
-from allusion_es.language.citations.vectors import CitationVectors, save_citation_vectors
+from allusion_es.es.meta import CITATION_VECTOR
+from allusion_es.language.citations.vectors import (
+    CitationVectors,
+    save_citation_vectors,
+    to_bytes,
+)
 from allusion_es.language.latin.analysis import Analyser
 from allusion_es.learning.train import CitationTraining, train
 from allusion_es.local.memory import index_texts
+from allusion_es.retrieval import expansion
 from allusion_es.retrieval.analysed import analyse_passages
+from allusion_es.retrieval.byte_vectors import ByteVectors
 from allusion_es.retrieval.index import IndexSettings, is_bible
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 from allusion_es.retrieval.types import STEM, Query, SearchFilter, SearchRequest
@@ -86,6 +94,33 @@ def test_given_found_and_taken_back(server: Server, model: CitationVectors) -> N
     assert one == other
     give_learned(server, given, None)
     assert _open(server, model).citations is None
+
+
+def test_vectors_of_several_lengths_are_compared_by_cosine(
+    server: Server, model: CitationVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in indexes up to format 4."""
+
+    _build(server)
+
+    def older(*options: Any) -> dict[str, Any]:  # noqa: ANN401
+        body = passages_body(*options)
+        body["mappings"]["properties"][CITATION_VECTOR]["similarity"] = "cosine"
+        return body
+
+    monkeypatch.setattr(build, "passages_body", older)
+    monkeypatch.setattr(build, "common_length", lambda _: 0)
+    monkeypatch.setattr(expansion, "unit_bytes", lambda vectors: to_bytes(vectors)[0])
+    give_learned(server, _open(server, model), model)
+    vector = model.query_vector([("rex", "rex")])
+    request = SearchRequest("citations", "lemma", 20, vector=vector)
+    (found,) = _open(server, model).search([request])
+    analysed = [ANALYSER.analyse(text) for text in TEXTS.values()]
+    texts = [list(zip(each.tokens, each.lemmas, strict=True)) for each in analysed]
+    rows = to_bytes(model.text_vectors(texts))[0]
+    expected = dict(zip(TEXTS, ByteVectors(rows).cosines(vector[None])[0].tolist(), strict=True))
+    assert found.ids == tuple(sorted(TEXTS, key=lambda name: (-expected[name], name)))
+    assert found.scores.tolist() == pytest.approx([expected[name] for name in found.ids], abs=1e-6)
 
 
 def test_interrupted_it_changes_nothing(server: Server, model: CitationVectors) -> None:

@@ -132,6 +132,25 @@ def best_sums(
     return best.found()
 
 
+def best_of(scored: Scored, size: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
+    """The best `size` of some passages that may be found, with all that are as good as the last.
+
+    Args:
+        scored: The passages.
+        size: How many are wanted.
+        allowed: Whether a passage may be found, shape (passages,); None for all.
+    """
+    best = Best(size)
+    for start in range(0, len(scored.places), BLOCK):
+        places = scored.places[start : start + BLOCK]
+        scores = scored.scores[start : start + BLOCK]
+        found = scores >= best.least
+        if allowed is not None:
+            found &= allowed[places]
+        best.add(places[found], scores[found])
+    return best.found()
+
+
 class Best:
     """The best of passages that come block by block.
 

@@ -15,7 +15,7 @@ from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.language.vectors.types import KnownVectors, NoVectors, WordNumbers, WordVectors
-from allusion_es.local.best_sums import Best, Scored
+from allusion_es.local.best_sums import Scored, best_of
 from allusion_es.local.format import ENCODER_VECTORS, SavedIndex, decode_record
 from allusion_es.local.searchers import (
     BY_VECTOR,
@@ -299,13 +299,7 @@ class LocalIndex:
 
     def _best(self, scored: Scored, size: int, allowed: Allowed) -> Ranking:
         """The best `size` of some passages that may be found."""
-        places, scores = scored
-        if allowed is not None:
-            kept = allowed[places]
-            places, scores = places[kept], scores[kept]
-        best = Best(size)
-        best.add(places, scores)
-        places, scores = best.found()
+        places, scores = best_of(scored, size, allowed)
         order = np.lexsort((self._array("id_order")[places], -scores))[:size]
         ids = tuple(map(self._ids.__getitem__, places[order].tolist()))
         return Ranking(ids, scores[order].astype(np.float64))

@@ -209,15 +209,18 @@ def test_candidates_are_the_nearest_passages(index: LocalIndex, model: CitationV
     assert [hit.score for hit in answer.hits] == sorted(bytes_.tolist(), reverse=True)
 
 
-@given(st.integers(0, 9), st.integers(1, 5), st.integers(1, 4), st.integers(0, 99))
+@given(st.integers(0, 9), st.integers(1, 5), st.integers(1, 4), st.integers(0, 99), st.booleans())
 def test_blocks_of_vectors_give_what_all_at_once_give(
-    rows: int, queries: int, step: int, seed: int
+    rows: int, queries: int, step: int, seed: int, fast: bool
 ) -> None:
+    """With the extra `fast` and without it; where it is missing, only that is tried."""
     random = np.random.default_rng(seed)
     some = random.integers(-127, 128, (rows, 6)).astype(np.int8)
     asked = random.standard_normal((queries, 6)).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(byte_vectors, "_TOGETHER", step * 6)
+        if not fast:
+            patch.setattr(byte_vectors, "_products_of_bytes", lambda: None)
         found = ByteVectors(some).cosines(asked)
     whole, bytes_ = some.astype(np.int64), to_bytes(asked)[0].astype(np.int64)
     lengths = np.sqrt((bytes_**2).sum(axis=1))[:, None] * np.sqrt((whole**2).sum(axis=1))

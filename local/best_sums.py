@@ -120,34 +120,13 @@ def best_sums(
         >>> found.places.tolist(), found.scores.tolist()
         ([2, 3], [4.0, 3.0])
     """
-    best = Best(size)
+    best = Best(size, allowed)
     for places, postings in lists.blocks(passages):
         inside = postings.passages - places.start if places.start else postings.passages
         sums = np.bincount(inside, weights=added(postings), minlength=len(places))
         singles = sums.astype(np.float32)
         found = np.flatnonzero(singles >= best.least if best.least > 0 else singles > 0)
-        if allowed is not None:
-            found = found[allowed[places.start : places.stop][found]]
         best.add(found + places.start if places.start else found, singles[found])
-    return best.found()
-
-
-def best_of(scored: Scored, size: int, allowed: NDArray[np.bool_] | None = None) -> Scored:
-    """The best `size` of some passages that may be found, with all that are as good as the last.
-
-    Args:
-        scored: The passages.
-        size: How many are wanted.
-        allowed: Whether a passage may be found, shape (passages,); None for all.
-    """
-    best = Best(size)
-    for start in range(0, len(scored.places), BLOCK):
-        places = scored.places[start : start + BLOCK]
-        scores = scored.scores[start : start + BLOCK]
-        found = scores >= best.least
-        if allowed is not None:
-            found &= allowed[places]
-        best.add(places[found], scores[found])
     return best.found()
 
 
@@ -155,7 +134,8 @@ class Best:
     """The best of passages that come block by block.
 
     Args:
-        size: How many are wanted.
+        size: How many are wanted; 0 for all.
+        allowed: Whether a passage may be found, shape (passages,); None for all.
 
     Attributes:
         least: A score below which none is wanted any more; below all scores as long as there are
@@ -170,8 +150,9 @@ class Best:
         [0]
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, allowed: NDArray[np.bool_] | None = None) -> None:
         self._size = size
+        self._allowed = allowed
         self._places: list[Integers] = []
         self._scores: list[Singles] = []
         self._kept = 0
@@ -179,9 +160,12 @@ class Best:
 
     def add(self, places: Integers, scores: Singles) -> None:
         """Take in passages with their scores, none of which was there before."""
-        self._places.append(places)
-        self._scores.append(scores)
-        self._kept += len(places)
+        wanted = scores >= self.least
+        if self._allowed is not None:
+            wanted &= self._allowed[places]
+        self._places.append(places[wanted])
+        self._scores.append(scores[wanted])
+        self._kept += len(self._places[-1])
         if self._kept >= self._size > 0:
             found = self.found()
             # All that are as good as the last are kept, since ids decide between equal scores.

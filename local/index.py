@@ -1,7 +1,7 @@
 """The index in this process: opened from a file, searched with numpy."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.language.vectors.types import KnownVectors, NoVectors, WordNumbers, WordVectors
-from allusion_es.local.best_sums import Scored, best_of
+from allusion_es.local.best_sums import Best, Scored
 from allusion_es.local.format import ENCODER_VECTORS, SavedIndex, decode_record
 from allusion_es.local.searchers import (
     BY_VECTOR,
@@ -173,9 +173,17 @@ class LocalIndex:
         """
         for request in requests:
             require_capability(request.kind, self.capabilities, self.name)
+        allowed = [self._allowed(request.search_filter) for request in requests]
+        asked = list(zip(requests, allowed, strict=True))
         # Vectors of several requests are compared at once, one product of matrices for all.
-        cosines = self._vectors.search([each for each in requests if each.kind in BY_VECTOR])
-        return [self._search(request, cosines) for request in requests]
+        near = self._vectors.search([each for each in asked if each[0].kind in BY_VECTOR])
+        return [
+            self._ranking(
+                next(near) if request.kind in BY_VECTOR else self._by_words(request, mask),
+                request.size,
+            )
+            for request, mask in asked
+        ]
 
     def texts(self, field: Field, ids: Sequence[str]) -> CodedTexts:
         """The words of each passage, in order, repetitions kept.
@@ -228,29 +236,25 @@ class LocalIndex:
         """Document and collection frequencies of `words`, shape (len(words),)."""
         return self._words.statistics(field, words)
 
-    def _search(self, request: SearchRequest, cosines: Iterator[Scored]) -> Ranking:
-        allowed = self._allowed(request.search_filter)
-        if request.kind in BY_VECTOR:
-            return self._best(next(cosines), request.size, allowed)
-        return self._best(self._by_words(request, allowed), request.size, allowed)
-
     def _by_words(self, request: SearchRequest, allowed: Allowed) -> Scored:
         if request.kind == "ngrams":
             return self._ngrams.best(request.words, request.size, allowed)
         if request.kind == "expansion":
             return self._expansion.best(request.words, request.size, allowed)
         if request.kind == "named":
-            return self._named(request.words)
+            return self._named(request, allowed)
         return self._words.best(request, allowed)
 
-    def _named(self, given: Mapping[str, float]) -> Scored:
-        """The passages that are given a score above 0."""
-        places = self._places_of_ids
+    def _named(self, request: SearchRequest, allowed: Allowed) -> Scored:
+        """The best of the passages that are given a score above 0."""
+        places, given = self._places_of_ids, request.words
         known = [name for name, score in given.items() if score > 0 and name in places]
-        return Scored(
+        best = Best(request.size, allowed)
+        best.add(
             np.array([places[name] for name in known], dtype=np.int64),
             np.array([given[name] for name in known], dtype=np.float32),
         )
+        return best.found()
 
     def _allowed(self, search_filter: SearchFilter) -> Allowed:
         """True for each passage that the filter lets pass, shape (passages,); None for all."""
@@ -297,9 +301,9 @@ class LocalIndex:
         authors = self._array("facet.author").astype(np.int64)
         return authors * len(self._saved.facets["work"]) + titles
 
-    def _best(self, scored: Scored, size: int, allowed: Allowed) -> Ranking:
-        """The best `size` of some passages that may be found."""
-        places, scores = best_of(scored, size, allowed)
+    def _ranking(self, best: Scored, size: int) -> Ranking:
+        """The best `size` of some passages, in order."""
+        places, scores = best
         order = np.lexsort((self._array("id_order")[places], -scores))[:size]
         ids = tuple(map(self._ids.__getitem__, places[order].tolist()))
         return Ranking(ids, scores[order].astype(np.float64))

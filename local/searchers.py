@@ -13,10 +13,17 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, Integers
+from allusion_es.core.arrays import Array, Integers, Singles
 from allusion_es.language.citations.word_parts import find_rows, gram_key
 from allusion_es.language.vectors.types import WordNumbers
-from allusion_es.local.best_sums import PostingLists, Postings, Scored, best_sums
+from allusion_es.local.best_sums import (
+    BLOCK,
+    Best,
+    PostingLists,
+    Postings,
+    Scored,
+    best_sums,
+)
 from allusion_es.local.format import ENCODER_VECTORS, VECTOR_LENGTHS
 from allusion_es.local.mean_vectors import MeanVectors
 from allusion_es.retrieval.byte_vectors import ByteVectors
@@ -329,32 +336,50 @@ class VectorSearcher:
         self._means: dict[Field, MeanVectors] = {}
         self._kept: dict[str, ByteVectors | HalfVectors] = {}
 
-    def search(self, requests: Sequence[SearchRequest]) -> Iterator[Scored]:
-        """The cosines with each request of the kinds `BY_VECTOR`, in their order."""
+    def search(self, requests: Sequence[tuple[SearchRequest, Allowed]]) -> Iterator[Scored]:
+        """The best passages by each request of the kinds `BY_VECTOR`, in their order.
+
+        Args:
+            requests: Each with the passages that it may find.
+        """
         remaining = iter(requests)
         while batch := list(islice(remaining, _REQUESTS_TOGETHER)):
             found = {kind: self._compared(kind, batch) for kind in _ARRAYS}
-            for request in batch:
+            for request, allowed in batch:
                 vector = request.direction
                 if vector is None:
-                    yield Scored(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+                    yield Best(request.size).found()
                 elif request.kind in found:
                     yield next(found[request.kind])
                 else:
-                    yield self._knn(vector, request.field)
+                    best = Best(request.size, allowed)
+                    best.add(*self._knn(vector, request.field))
+                    yield best.found()
 
-    def _compared(self, kind: str, batch: Sequence[SearchRequest]) -> Iterator[Scored]:
-        """The cosines with those requests of a batch that are of one kind and have a direction."""
-        vectors = [each.direction for each in batch if each.kind == kind]
-        queries = [vector for vector in vectors if vector is not None]
-        if not queries:
+    def _compared(
+        self, kind: str, batch: Sequence[tuple[SearchRequest, Allowed]]
+    ) -> Iterator[Scored]:
+        """The best by those requests of a batch that are of one kind and have a direction."""
+        vectors, best = list[Singles](), list[Best]()
+        for request, allowed in batch:
+            vector = request.direction
+            if request.kind == kind and vector is not None:
+                vectors.append(vector)
+                best.append(Best(request.size, allowed))
+        if not vectors:
             return
         kept = self._kept.get(kind)
         if kept is None:
             length = self._citation_length if kind == "citations" else 0.0
             kept = self._kept[kind] = compared(self._load(_ARRAYS[kind]), length)
-        for cosines in kept.cosines(np.array(queries)):
-            yield Scored(kept.places, cosines[kept.places])
+        queries = np.array(vectors)
+        for first in range(0, len(kept), BLOCK):
+            start, end = np.searchsorted(kept.places, (first, first + BLOCK))
+            places = kept.places[start:end]
+            cosines = kept.cosines(queries, slice(first, first + BLOCK))
+            for each, row in zip(best, cosines, strict=True):
+                each.add(places, row[places - first])
+        yield from (each.found() for each in best)
 
     def _knn(self, vector: NDArray[np.float32], field: Field) -> Scored:
         means = self._means.get(field)

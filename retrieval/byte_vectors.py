@@ -19,6 +19,9 @@ _TOGETHER = 1 << 18
 """Numbers that are turned into single precision at once: 1 MB, which stays in a processor's cache.
 Reading bytes from memory once for all queries takes less time than multiplying them there."""
 
+ALL = slice(None)
+"""All passages."""
+
 _LARGEST = 127
 
 _DEVIATIONS = 5.5
@@ -134,51 +137,56 @@ class ByteVectors:
         self._length = length
         self._step = max(1, _TOGETHER // max(rows.shape[1], 1))
         squares = np.zeros(len(rows), dtype=np.float32)
-        for part, block in self._blocks():
+        for part, block in self._blocks(rows):
             np.einsum("ij,ij->i", block, block, out=squares[part])
         self._lengths = np.sqrt(squares.astype(np.float64))
         self.places = np.flatnonzero(self._lengths)
 
-    def cosines(self, vectors: Singles) -> Singles:
+    def __len__(self) -> int:
+        """How many passages there are."""
+        return len(self._rows)
+
+    def cosines(self, vectors: Singles, part: slice = ALL) -> Singles:
         """The cosine of each passage with each query, shape (queries, passages).
 
         Args:
             vectors: Shape (queries, dimension).
+            part: Which passages; all by default.
         """
         queries = np.array([byte_vector(vector) for vector in vectors])
-        products = self._products(queries)
+        products = self._products(queries, self._rows[part])
         if self._length:
             both = zip(products, queries, strict=True)
             found = [product_cosines(row, query, self._length) for row, query in both]
             return np.array(found)
         lengths = np.sqrt((queries.astype(np.float64) ** 2).sum(axis=1))
-        divisors = lengths[:, None] * self._lengths
+        divisors = lengths[:, None] * self._lengths[part]
         cosines = np.zeros(divisors.shape)
         np.divide(products, divisors, out=cosines, where=divisors > 0)
         return server_cosines(cosines)
 
-    def _products(self, queries: Bytes) -> Array:
-        """The product of each query with each passage, whole numbers, shape (queries, passages)."""
+    def _products(self, queries: Bytes, rows: Bytes) -> Array:
+        """The product of each query with each row, whole numbers, shape (queries, rows)."""
         at_once = _products_of_bytes()
-        if at_once is not None and len(self._rows):
-            return at_once(queries, self._rows)
+        if at_once is not None and len(rows):
+            return at_once(queries, rows)
         columns = np.ascontiguousarray(queries.T, dtype=np.float32)
-        products = np.empty((len(self._rows), len(queries)), dtype=np.float32)
-        for part, block in self._blocks():
+        products = np.empty((len(rows), len(queries)), dtype=np.float32)
+        for part, block in self._blocks(rows):
             np.matmul(block, columns, out=products[part])
         return products.T
 
-    def _blocks(self) -> Iterator[tuple[slice, Singles]]:
-        """The rows in single precision, some at a time, and which they are.
+    def _blocks(self, rows: Bytes) -> Iterator[tuple[slice, Singles]]:
+        """Rows in single precision, some at a time, and which they are.
 
         Single precision holds every sum of products of bytes exactly, in any order.
         """
-        space = np.empty((min(self._step, len(self._rows)), self._rows.shape[1]), dtype=np.float32)
-        for first in range(0, len(self._rows), self._step):
-            rows = self._rows[first : first + self._step]
-            block = space[: len(rows)]
-            block[...] = rows
-            yield slice(first, first + len(rows)), block
+        space = np.empty((min(self._step, len(rows)), rows.shape[1]), dtype=np.float32)
+        for first in range(0, len(rows), self._step):
+            some = rows[first : first + self._step]
+            block = space[: len(some)]
+            block[...] = some
+            yield slice(first, first + len(some)), block
 
 
 @cache

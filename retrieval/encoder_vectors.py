@@ -16,7 +16,7 @@ from allusion_es.core.temporary_files import SpilledArray, TemporaryFiles
 from allusion_es.language.citations.vectors import to_bytes
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings, Store
-from allusion_es.retrieval.byte_vectors import ByteVectors, server_cosines
+from allusion_es.retrieval.byte_vectors import ALL, ByteVectors, server_cosines
 from allusion_es.retrieval.spool import Spool
 
 _TOGETHER = 256
@@ -167,9 +167,13 @@ class HalfVectors:
             vectors, lengths[:, None], out=np.zeros_like(vectors), where=lengths[:, None] > 0
         )
 
-    def cosines(self, vectors: Singles) -> Singles:
-        """The cosine of each passage with each query, shape (queries, passages)."""
-        return server_cosines(np.asarray(vectors @ self._rows.T, dtype=np.float64))
+    def __len__(self) -> int:
+        """How many passages there are."""
+        return len(self._rows)
+
+    def cosines(self, vectors: Singles, part: slice = ALL) -> Singles:
+        """The cosine of each passage with each query, as in `ByteVectors`."""
+        return server_cosines(np.asarray(vectors @ self._rows[part].T, dtype=np.float64))
 
 
 def compared(rows: Array, length: float = 0.0) -> ByteVectors | HalfVectors:

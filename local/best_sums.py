@@ -124,9 +124,7 @@ def best_sums(
     for places, postings in lists.blocks(passages):
         inside = postings.passages - places.start if places.start else postings.passages
         sums = np.bincount(inside, weights=added(postings), minlength=len(places))
-        singles = sums.astype(np.float32)
-        found = np.flatnonzero(singles >= best.least if best.least > 0 else singles > 0)
-        best.add(found + places.start if places.start else found, singles[found])
+        best.add_positive(places.start, sums.astype(np.float32))
     return best.found()
 
 
@@ -173,6 +171,18 @@ class Best:
             kept = found.scores >= self.least
             self._places, self._scores = [found.places[kept]], [found.scores[kept]]
             self._kept = len(self._places[0])
+
+    def add_positive(self, first: int, scores: Singles) -> None:
+        """Take in those of the passages from `first` on that have a score above 0."""
+        if not self._places and 0 < self._size < len(scores) and self._allowed is None:
+            # The first block is usually the only one: its least wanted score is known at once.
+            least = float(np.partition(scores, -self._size)[-self._size])
+            found = np.flatnonzero(scores >= least if least > 0 else scores > 0)
+            self._places, self._scores = [found + first], [scores[found]]
+            self._kept, self.least = len(found), least if least > 0 else -np.inf
+            return
+        found = np.flatnonzero(scores >= self.least if self.least > 0 else scores > 0)
+        self.add(found + first, scores[found])
 
     def found(self) -> Scored:
         """What is kept."""

@@ -175,12 +175,13 @@ class WordSearcher:
         )
 
     def _tfidf(self, request: SearchRequest, allowed: Allowed) -> Scored:
-        codes, counts = self._known(request)
-        words = [self._all[code] for code in codes.tolist()]
+        words = list(request.words)
         statistics = self.statistics(request.field, words)
         idfs = idf(statistics.df, statistics.passages)
-        every = tfidf_query_weights(dict(zip(words, counts.tolist(), strict=True)), words, idfs)
-        weights = every.astype(np.float32)
+        # Words that the index lacks make the query longer, too.
+        every = tfidf_query_weights(request.words, words, idfs).astype(np.float32)
+        codes = self._numbers.of(words)
+        weights, codes = every[codes >= 0], codes[codes >= 0]
         lists = posting_lists(self._load, request.field, codes, "posting_counts")
         sums = best_sums(
             lists,

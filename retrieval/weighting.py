@@ -75,7 +75,9 @@ def bm25_weights(idf: np.float32 | Singles, k1: float, boost: float | Floats) ->
 
 def bm25_of_saturated(weights: Singles, saturated: Singles) -> Singles:
     """`bm25` by the words' weights and `1 + frequency saturation`, shape of `saturated`."""
-    return np.asarray(weights - weights / saturated)
+    parts: Singles = weights / saturated
+    np.subtract(weights, parts, out=parts)
+    return parts
 
 
 def lucene_idf(df: Integers, passages: int) -> Singles:

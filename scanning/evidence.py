@@ -61,19 +61,20 @@ def cited_matches(
     places = np.flatnonzero((numbers >= 0) & (weights > _RARE))
     places = places[np.argsort(numbers[places], kind="stable")]
     edges = np.searchsorted(numbers[places], np.arange(len(words.words) + 1))
-    found = np.diff(edges)[words.lemmas[at]]
-    entry = np.repeat(np.arange(len(at)), found)
-    place = places[ranges(edges[words.lemmas[at]], found)]
-    kept = near[place, passages[owners[entry]]]
-    place, entry = place[kept], entry[kept]
-    owner = owners[entry]
-    share = words.counts[at[entry]] / (words.texts[ids[passages]][owner] + _FEW)
-    worth = CITED_SHARE * share * weights[place]
-    passage = passages[owner]
+    # What is worth too little, most of it, is left out before it is looked for in the text.
+    idf = np.zeros(len(words.words))
+    idf[numbers[places]] = weights[places]
+    share = words.counts[at] / (words.texts[ids[passages]][owners] + _FEW)
+    worth = CITED_SHARE * share * idf[words.lemmas[at]]
+    kept = worth >= _LEAST
+    owners, lemmas, worth = passages[owners[kept]], words.lemmas[at[kept]], worth[kept]
+    found = np.diff(edges)[lemmas]
+    place = places[ranges(edges[lemmas], found)]
+    passage, worth = np.repeat(owners, found), np.repeat(worth, found)
     size = len(analysis.lemmas)
     keys, old = passage * size + place, np.append(known.passages * size + known.places, -1)
     is_known = old[np.searchsorted(old[:-1], keys)] == keys
-    kept = (worth >= _LEAST) & ~is_known
+    kept = near[place, passage] & ~is_known
     passage, place, worth = passage[kept], place[kept], worth[kept]
     order = np.argsort(passage * size + place)
     none = np.full(len(order), -1)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats, Integers, Singles, ranges
-from allusion_es.language.citations.vectors import CitationVectors, unit
+from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.latin.analysis import Analysis
 from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
 
@@ -72,11 +72,8 @@ def compare_lemmas(
 ) -> LemmaCosines:
     """The cosines of all lemmas of a text with all of some passages, which all features share."""
     text = code_texts((analysis.lemmas,))
-    vectors = citations.known_word_vectors(
-        [(lemma, lemma) for lemma in (*text.words, *texts.lemmas.words)]
-    )
-    units = unit(vectors)
-    cosines = units[: len(text.words)] @ units[len(text.words) :].T
+    mine, theirs = map(citations.lemma_directions, (text.words, texts.lemmas.words))
+    cosines = mine @ theirs.T
     rows, columns = texts.lemmas.find(text.words)
     equal = np.full(len(texts.lemmas.words), -1)
     equal[columns] = rows

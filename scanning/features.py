@@ -11,6 +11,9 @@ from allusion_es.retrieval.coded_texts import code_texts
 from allusion_es.scanning.evidence import CITING, COMPARED
 from allusion_es.scanning.segments import CandidateTexts, Matches, Segments
 
+_NOTHING = 1e-6
+"""Length up to which a sum of vectors is none but for rounding, as in `vectors.unit`."""
+
 CONTEXT = 10
 """Words before and after a segment that `cosine-context` takes in."""
 
@@ -169,12 +172,16 @@ def _cosines(
     last = len(analysis.tokens)
     firsts, ends = segments.firsts, segments.lasts + 1
     before, after = np.maximum(firsts - CONTEXT, 0), np.minimum(ends + CONTEXT, last)
-    own = unit((vectors[ends] - vectors[firsts]).astype(np.float32))
-    around = unit((vectors[after] - vectors[before]).astype(np.float32))
     theirs = passages[where]
-    both = (np.einsum("ij,ij->i", each, theirs).astype(np.float64) for each in (own, around))
-    cosine, context = both
-    return cosine, context
+    found = []
+    for begin, end in ((firsts, ends), (before, after)):
+        mine = vectors[end] - vectors[begin]
+        lengths = np.sqrt(np.einsum("ij,ij->i", mine, mine))
+        products = np.einsum("ij,ij->i", mine, theirs)
+        # A stretch without a known word is zero except for rounding.
+        cosines = np.divide(products, lengths, out=np.zeros(len(mine)), where=lengths > _NOTHING)
+        found.append(cosines)
+    return found[0], found[1]
 
 
 def _sums_of_vectors(analysis: Analysis, citations: CitationVectors) -> Floats:

@@ -225,7 +225,8 @@ def match_weights(matches: Matches, texts: CandidateTexts) -> Floats:
     keys = counts.texts * width + counts.codes
     match_keys = matches.passages * width + matches.codes
     is_single = counts.counts[np.searchsorted(keys, match_keys)] < 2
-    order = np.lexsort((matches.places, match_keys))
+    # Matches with one passage stand in the order of the text, in which equal keys are left.
+    order = np.argsort(match_keys, kind="stable")
     is_repeat = np.zeros(len(match_keys), dtype=bool)
     if len(match_keys):
         same = np.diff(match_keys[order]) == 0

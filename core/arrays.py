@@ -38,6 +38,38 @@ Integers = NDArray[np.int64]
 Bytes = NDArray[np.int8]
 """Vectors with one byte a number."""
 
+
+def ranges(starts: Integers, lengths: Integers) -> Integers:
+    """The numbers of ranges, one range after the other, shape (sum of the lengths,).
+
+    Args:
+        starts: Where each begins, shape (n,).
+        lengths: How many numbers each has, shape (n,).
+
+    Example:
+        >>> ranges(np.array([5, 0, 2]), np.array([2, 0, 3])).tolist()
+        [5, 6, 2, 3, 4]
+    """
+    behind = np.cumsum(lengths)
+    every = np.arange(int(lengths.sum()))
+    return np.asarray(every + np.repeat(starts - (behind - lengths), lengths), dtype=np.int64)
+
+
+def padded_ranges(starts: Integers, lengths: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    """The numbers of ranges, one range a row, and where they are inside; shape (n, longest) each.
+
+    Behind the end of a range there are zeros.
+
+    Example:
+        >>> numbers, inside = padded_ranges(np.array([5, 2]), np.array([2, 3]))
+        >>> numbers.tolist(), inside.tolist()
+        ([[5, 6, 0], [2, 3, 4]], [[True, True, False], [True, True, True]])
+    """
+    steps = np.arange(int(lengths.max(initial=1)))
+    inside = steps < lengths[:, None]
+    return np.where(inside, starts[:, None] + steps, 0), inside
+
+
 Shape = tuple[int | None, ...]
 """The length in each dimension; None for any."""
 

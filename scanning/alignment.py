@@ -1,11 +1,14 @@
 """Local alignment of segments with their passages: which words stand in the same order."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Integers, Singles
+from allusion_es.core.arrays import Floats, Integers, Singles, padded_ranges
 from allusion_es.language.latin.analysis import Analysis
+from allusion_es.retrieval.coded_texts import CodedTexts, code_texts
 from allusion_es.scanning.segments import CandidateTexts, Segments
 
 PRICE = 1.0
@@ -50,7 +53,7 @@ class Alignments:
     lasts: Integers
 
 
-def align(gains: Singles, price: float) -> Alignments:
+def align(gains: Singles, price: float, before: Integers | None = None) -> Alignments:
     """Align n stretches with n passages.
 
     `H_ij = max(0, H_(i-1)(j-1) + g_ij, H_(i-1)j - price, H_i(j-1) - price)`, H = 0 at the edges;
@@ -60,6 +63,8 @@ def align(gains: Singles, price: float) -> Alignments:
         gains: g, the gain of aligning word i of the stretch with word j of the passage;
             negative where they differ and behind their ends; shape (n, stretch, passage).
         price: The price of skipping a word, above 0.
+        before: Words of the passage before the first of `gains`, shape (n,); none by default. They
+            change nothing but the last digits of scores, as if these words were aligned too.
 
     Example:
         >>> gains = np.array([[[-1, -1], [2, -1], [-1, -1], [-1, 3]]], dtype=np.float32)
@@ -72,7 +77,8 @@ def align(gains: Singles, price: float) -> Alignments:
     begun = np.zeros((n, columns + 1), dtype=np.int32)
     best = np.zeros(n, dtype=np.float32)
     firsts, lasts = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-    slope = np.float32(price) * np.arange(columns + 1, dtype=np.float32)
+    left_out = np.zeros(n, dtype=np.int64) if before is None else before
+    slope = np.float32(price) * (left_out[:, None] + np.arange(columns + 1)).astype(np.float32)
     for row in range(rows):
         here = np.maximum(above - np.float32(price), 0)
         from_row = np.where(here > 0, begun, row + 1)
@@ -97,62 +103,134 @@ def align(gains: Singles, price: float) -> Alignments:
     return Alignments(best, firsts, lasts)
 
 
-def align_segments(analysis: Analysis, texts: CandidateTexts, segments: Segments) -> Alignments:
-    """The best alignment of each segment with its passage, in words of the text.
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """The words between which segments and their passages have equal ones; all of shape (n,).
+
+    An alignment cannot begin or end outside, so that nothing else need be aligned.
+
+    Attributes:
+        firsts: The first such word of the text.
+        lengths: Words from there to the last one; 0 where no word is equal.
+        begins: The first such word of the passage, as a position in `CodedTexts.codes`.
+        before: Words of the passage before it.
+        widths: Words from there to the last one.
+        most: What an alignment can score at most.
+    """
+
+    firsts: Integers
+    lengths: Integers
+    begins: Integers
+    before: Integers
+    widths: Integers
+    most: Floats
+
+    def take(self, chosen: NDArray[np.bool_]) -> "Stretches":
+        """The chosen ones."""
+        return Stretches(
+            self.firsts[chosen],
+            self.lengths[chosen],
+            self.begins[chosen],
+            self.before[chosen],
+            self.widths[chosen],
+            self.most[chosen],
+        )
+
+
+class Aligner:
+    """Aligns segments of a text with their passages.
 
     Equal forms gain the word's idf, other forms of the same lemma 80% of it; all else costs
     `PRICE`.
+
+    Args:
+        analysis: The words of the text.
+        texts: The passages.
     """
-    starts = np.maximum(segments.firsts - AROUND, 0)
-    ends = np.minimum(segments.lasts + 1 + AROUND, len(analysis.tokens))
-    ends = np.minimum(ends, starts + _LONGEST)
-    scores = np.zeros(len(segments), dtype=np.float32)
-    firsts, lasts = np.zeros(len(segments), dtype=np.int64), np.zeros(len(segments), dtype=np.int64)
-    codes = _coded(analysis, texts)
-    # Like lengths together, so that little is computed behind the ends of short ones.
-    lengths = np.diff(texts.lemmas.offsets)[segments.passages]
-    order = np.lexsort((lengths, (ends - starts) // _LIKE))
-    for begin in range(0, len(segments), _TOGETHER):
-        part = order[begin : begin + _TOGETHER]
-        gains = _gains(codes, texts, segments.passages[part], starts[part], ends[part])
-        found = align(gains, PRICE)
-        scores[part] = found.scores
-        firsts[part] = starts[part] + found.firsts
-        lasts[part] = starts[part] + found.lasts
-    return Alignments(scores, firsts, lasts)
+
+    def __init__(self, analysis: Analysis, texts: CandidateTexts) -> None:
+        self._texts = texts
+        self._words = len(analysis.tokens)
+        self._tokens = _coded(analysis.tokens, texts.tokens)
+        self._lemmas = _coded(analysis.lemmas, texts.lemmas)
+        self._weights = texts.weights.astype(np.float32)
+
+    def stretches(self, segments: Segments) -> Stretches:
+        """The words that may be aligned: those of each segment with `AROUND` on either side."""
+        starts = np.maximum(segments.firsts - AROUND, 0)
+        ends = np.minimum(segments.lasts + 1 + AROUND, self._words)
+        lengths = np.minimum(ends - starts, _LONGEST)
+        offsets = self._texts.lemmas.offsets
+        begins = offsets[segments.passages]
+        widths = np.minimum(offsets[segments.passages + 1] - begins, _LONGEST_PASSAGE)
+        # Words before the first equal one, and from there to the last, of the text and the passage.
+        before, size, left_out, width = np.zeros((4, len(segments)), dtype=np.int64)
+        most = np.zeros(len(segments))
+        for part in _alike(lengths, widths):
+            gains = self._gains(starts[part], lengths[part], begins[part], widths[part])
+            before[part], size[part] = _extent(gains.max(axis=2) > 0)
+            left_out[part], width[part] = _extent(gains.max(axis=1) > 0)
+            # Each word of the text is aligned once at most.
+            most[part] = np.maximum(gains.max(axis=2), 0).sum(axis=1)
+        return Stretches(starts + before, size, begins + left_out, left_out, width, most)
+
+    def align(self, stretches: Stretches) -> Alignments:
+        """The best alignment of each stretch, in words of the text."""
+        scores = np.zeros(len(stretches.firsts), dtype=np.float32)
+        firsts, lasts = stretches.firsts.copy(), stretches.firsts - 1
+        for part in _alike(stretches.lengths, stretches.widths):
+            starts = stretches.firsts[part]
+            gains = self._gains(
+                starts, stretches.lengths[part], stretches.begins[part], stretches.widths[part]
+            )
+            # The trees of the models were fitted to scores with these last digits.
+            found = align(gains, PRICE, stretches.before[part])
+            scores[part] = found.scores
+            firsts[part] = starts + found.firsts
+            lasts[part] = starts + found.lasts
+        return Alignments(scores, firsts, lasts)
+
+    def _gains(
+        self, starts: Integers, lengths: Integers, begins: Integers, widths: Integers
+    ) -> Singles:
+        """Gains of each pair of words, as `align` takes them, shape (n, stretch, passage)."""
+        rows, inside = padded_ranges(starts, lengths)
+        columns, there = padded_ranges(begins, widths)
+        # Codes that nothing is equal to, behind both ends.
+        mine = [np.where(inside, codes[rows], -1) for codes in (self._lemmas, self._tokens)]
+        texts = (self._texts.lemmas, self._texts.tokens)
+        theirs = [np.where(there, text.codes[columns], -2) for text in texts]
+        same_lemma, same_token = (
+            one[:, :, None] == other[:, None, :] for one, other in zip(mine, theirs, strict=True)
+        )
+        weights = np.where(there, self._weights[texts[0].codes[columns]], np.float32(0))
+        gains = np.where(same_lemma, (_SAME_LEMMA * weights)[:, None, :], np.float32(-PRICE))
+        np.copyto(gains, weights[:, None, :], where=same_token)
+        return gains
 
 
-def _coded(analysis: Analysis, texts: CandidateTexts) -> tuple[Integers, Integers]:
-    """Codes of the text's tokens and lemmas among the passages' words, -1 for unknown words."""
-    coded = []
-    for words, known in ((analysis.tokens, texts.tokens), (analysis.lemmas, texts.lemmas)):
-        numbers = {word: number for number, word in enumerate(known.words)}
-        coded.append(np.array([numbers.get(word, -1) for word in words], dtype=np.int64))
-    return coded[0], coded[1]
+def _alike(lengths: Integers, widths: Integers) -> Iterator[Integers]:
+    """The numbers of all pairs that have words, like sizes together.
+
+    So little is computed behind the ends of short ones.
+    """
+    order = np.lexsort((widths, -(-lengths // _LIKE)))
+    order = order[np.searchsorted(lengths[order] > 0, True) :]
+    for begin in range(0, len(order), _TOGETHER):
+        yield order[begin : begin + _TOGETHER]
 
 
-def _gains(
-    codes: tuple[Integers, Integers],
-    texts: CandidateTexts,
-    passages: Integers,
-    starts: Integers,
-    ends: Integers,
-) -> Singles:
-    """Gains of each pair of words, as `align` takes them, shape (n, stretch, passage)."""
-    rows = starts[:, None] + np.arange(int((ends - starts).max()))
-    inside = rows < ends[:, None]
-    rows[~inside] = 0
-    offsets = texts.lemmas.offsets
-    lengths = np.minimum(offsets[passages + 1] - offsets[passages], _LONGEST_PASSAGE)
-    columns = offsets[passages, None] + np.arange(int(lengths.max()))
-    there = np.arange(columns.shape[1]) < lengths[:, None]
-    columns[~there] = 0
-    lemmas, tokens = texts.lemmas.codes[columns], texts.tokens.codes[columns]
-    same_lemma = codes[1][rows][:, :, None] == lemmas[:, None, :]
-    same_token = codes[0][rows][:, :, None] == tokens[:, None, :]
-    weights = texts.weights[lemmas].astype(np.float32)[:, None, :]
-    gains = np.where(same_lemma, _SAME_LEMMA * weights, np.float32(-PRICE))
-    gains = np.where(same_token, weights, gains)
-    return np.asarray(
-        np.where(inside[:, :, None] & there[:, None, :], gains, -PRICE), dtype=np.float32
-    )
+def _extent(is_there: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    """The first True of each row, and how many places it is from there to the last; 0 for none."""
+    size = is_there.shape[1]
+    first, last = is_there.argmax(axis=1), size - 1 - is_there[:, ::-1].argmax(axis=1)
+    return first, np.where(is_there.any(axis=1), last + 1 - first, 0)
+
+
+def _coded(words: Sequence[str], known: CodedTexts) -> Integers:
+    """Codes of the text's words among the passages' words, -1 for unknown words."""
+    text = code_texts((words,))
+    numbers, codes = known.find(text.words)
+    code_of = np.full(len(text.words), -1)
+    code_of[numbers] = codes
+    return np.asarray(code_of[text.codes])

@@ -72,7 +72,7 @@ def choose(reading: Reading, log_odds: Floats, probabilities: Floats, least: flo
     """
     ids, segments = reading.texts.ids, reading.segments
     order = sorted(
-        range(len(segments)),
+        np.flatnonzero(probabilities >= least * LEAST_SHARE).tolist(),
         # Not by probability, which is 1 for all that are sure enough.
         key=lambda number: (
             -log_odds[number],
@@ -82,14 +82,18 @@ def choose(reading: Reading, log_odds: Floats, probabilities: Floats, least: flo
     )
     chosen: list[Choice] = []
     others: list[list[Choice]] = []
+    # Of each word which of the chosen have it, by their places: a choice has few words.
+    having: dict[int, list[int]] = {}
     for number in order:
-        if probabilities[number] < least * LEAST_SHARE:
-            break
         choice = _choice(reading, number, log_odds, probabilities)
-        rival = next((place for place, best in enumerate(chosen) if _overlap(choice, best)), None)
+        words = range(choice.first, choice.last + 1)
+        near = sorted({place for word in words for place in having.get(word, ())})
+        rival = next((place for place in near if _overlap(choice, chosen[place])), None)
         if rival is not None:
             _add_other(others[rival], chosen[rival], choice)
         elif choice.probability >= least:
+            for word in words:
+                having.setdefault(word, []).append(len(chosen))
             chosen.append(choice)
             others.append([])
     complete = [replace(c, others=tuple(o)) for c, o in zip(chosen, others, strict=True)]

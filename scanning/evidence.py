@@ -4,16 +4,13 @@ What `retrieval.citing_evidence` and `rerankers._shared.citation_words` are for 
 candidates, this is for the thousands of segments of a block, each with a passage of its own.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats, Integers, Singles
+from allusion_es.core.arrays import Floats, Integers, Singles, padded_ranges, ranges
 from allusion_es.language.citations.citing_texts import CitingTexts
-from allusion_es.language.citations.vectors import CitationVectors, unit
 from allusion_es.language.latin.analysis import Analysis
-from allusion_es.scanning.segments import CandidateTexts, Matches, Segments
+from allusion_es.scanning.segments import CandidateTexts, LemmaCosines, Matches, Segments
 
 CITED_SHARE = 1.5
 """Worth of a word that all texts that cite a passage have: its idf times this, more than that of a
@@ -57,30 +54,29 @@ def cited_matches(
     ids = citing.places(texts.ids)
     passages = np.flatnonzero(ids >= 0)
     starts, counts = words.offsets[ids[passages]], np.diff(words.offsets)[ids[passages]]
-    ends = np.cumsum(counts)
     owners = np.repeat(np.arange(len(passages)), counts)
-    at = np.arange(len(owners)) + np.repeat(starts - (ends - counts), counts)
+    at = ranges(starts, counts)
     # The places of the text's lemmas, by the lemma's number in `words`.
     numbers = citing.numbers(analysis.lemmas)
     places = np.flatnonzero((numbers >= 0) & (weights > _RARE))
     places = places[np.argsort(numbers[places], kind="stable")]
     edges = np.searchsorted(numbers[places], np.arange(len(words.words) + 1))
-    found = np.diff(edges)[words.lemmas[at]]
-    entry = np.repeat(np.arange(len(at)), found)
-    shift = np.arange(len(entry)) - np.repeat(np.cumsum(found) - found, found)
-    place = places[edges[words.lemmas[at[entry]]] + shift]
-    kept = near[place, passages[owners[entry]]]
-    place, entry = place[kept], entry[kept]
-    owner = owners[entry]
-    share = words.counts[at[entry]] / (words.texts[ids[passages]][owner] + _FEW)
-    worth = CITED_SHARE * share * weights[place]
-    passage = passages[owner]
+    # What is worth too little, most of it, is left out before it is looked for in the text.
+    idf = np.zeros(len(words.words))
+    idf[numbers[places]] = weights[places]
+    share = words.counts[at] / (words.texts[ids[passages]][owners] + _FEW)
+    worth = CITED_SHARE * share * idf[words.lemmas[at]]
+    kept = worth >= _LEAST
+    owners, lemmas, worth = passages[owners[kept]], words.lemmas[at[kept]], worth[kept]
+    found = np.diff(edges)[lemmas]
+    place = places[ranges(edges[lemmas], found)]
+    passage, worth = np.repeat(owners, found), np.repeat(worth, found)
     size = len(analysis.lemmas)
     keys, old = passage * size + place, np.append(known.passages * size + known.places, -1)
     is_known = old[np.searchsorted(old[:-1], keys)] == keys
-    kept = (worth >= _LEAST) & ~is_known
+    kept = near[place, passage] & ~is_known
     passage, place, worth = passage[kept], place[kept], worth[kept]
-    order = np.lexsort((place, passage))
+    order = np.argsort(passage * size + place)
     none = np.full(len(order), -1)
     return Matches(passage[order], place[order], none, np.zeros(len(order))), worth[order]
 
@@ -89,7 +85,7 @@ def joined_matches(one: Matches, other: Matches) -> tuple[Matches, NDArray[np.in
     """Both in the order of `Matches`, and from which place of both together each one comes."""
     passages = np.concatenate((one.passages, other.passages))
     places = np.concatenate((one.places, other.places))
-    order = np.lexsort((places, passages))
+    order = np.argsort(passages * (int(places.max(initial=0)) + 1) + places)
     codes = np.concatenate((one.codes, other.codes))[order]
     likeness = np.concatenate((one.likeness, other.likeness))[order]
     return Matches(passages[order], places[order], codes, likeness), order
@@ -145,8 +141,7 @@ def citing_features(
     counts = np.diff(offsets)[owner]
     # A pair is a segment and a text that cites its passage; pairs stand in the order of segments.
     segment = np.repeat(np.arange(len(segments)), counts)
-    ends = np.cumsum(counts)
-    at = np.arange(len(segment)) + np.repeat(offsets[:-1][owner] - (ends - counts), counts)
+    at = ranges(offsets[:-1][owner], counts)
     known, local = np.unique(cited_by, return_inverse=True)
     text = local[at]
     lemmas, own, around = _lemma_weights(segments, analysis)
@@ -192,9 +187,8 @@ def _pair_scores(
     """The BM25 of each pair of segment and text, shape (pairs,)."""
     starts = np.searchsorted(rows, np.arange(texts + 1))
     counts = np.diff(starts)[text]
-    ends = np.cumsum(counts)
     pair = np.repeat(np.arange(len(text)), counts)
-    at = np.arange(len(pair)) + np.repeat(starts[:-1][text] - (ends - counts), counts)
+    at = ranges(starts[:-1][text], counts)
     values = weights[segment[pair], codes[at]] * parts[at]
     sums = np.bincount(pair, weights=values, minlength=len(text))
     return sums.astype(np.float64, copy=False)  # whole numbers where there is no pair
@@ -212,20 +206,15 @@ def _best_scores(segment: Integers, scores: Floats, segments: int) -> Floats:
 
 
 def compared_features(
-    segments: Segments,
-    analysis: Analysis,
-    texts: CandidateTexts,
-    weights: Floats,
-    citations: CitationVectors | None,
+    segments: Segments, texts: CandidateTexts, weights: Floats, compared: LemmaCosines | None
 ) -> Floats:
     """How near the words of segments are to those of their passages, one by one.
 
     Args:
         segments: n of them.
-        analysis: The words of the text.
         texts: The passages.
         weights: idf of each word of the text, shape (words,).
-        citations: The vectors by which lemmas are compared; None for none.
+        compared: The cosines of the lemmas; None for none.
 
     Returns:
         Mean over the segment's words, by idf, of the cosine to the nearest word of the passage
@@ -234,19 +223,20 @@ def compared_features(
         the idf of the heaviest such word as a logarithm. Shape (n, len(COMPARED)).
     """
     result = np.zeros((len(segments), len(COMPARED)))
-    if citations is None or not len(segments):
+    if compared is None or not len(segments):
         return result
-    offsets = texts.lemmas.offsets
-    cosines, row_of, column_of = _cosines(segments, analysis, texts, citations)
+    cosines, width = compared.cosines.ravel(), compared.cosines.shape[1]
+    starts = texts.lemmas.offsets[segments.passages]
+    lengths = np.minimum(segments.lasts + 1 - segments.firsts, _LONGEST)
+    theirs = np.minimum(texts.lemmas.offsets[segments.passages + 1] - starts, 2 * _LONGEST)
+    # Like lengths together, so that little is computed behind the ends of short ones.
+    order = np.lexsort((theirs, lengths))
     for begin in range(0, len(segments), _TOGETHER):
-        part = slice(begin, begin + _TOGETHER)
-        passages, firsts = segments.passages[part], segments.firsts[part]
-        lengths = np.minimum(segments.lasts[part] + 1 - firsts, _LONGEST)
-        rows, inside = _ranges(firsts, lengths)
-        theirs = np.minimum(offsets[passages + 1] - offsets[passages], 2 * _LONGEST)
-        columns, there = _ranges(offsets[passages], theirs)
+        part = order[begin : begin + _TOGETHER]
+        rows, inside = padded_ranges(segments.firsts[part], lengths[part])
+        columns, there = padded_ranges(starts[part], theirs[part])
         codes = texts.lemmas.codes[columns]
-        near = cosines[row_of[rows][:, :, None], column_of[codes][:, None, :]]
+        near = cosines[(compared.rows[rows] * width)[:, :, None] + codes[:, None, :]]
         near *= inside[:, :, None] & there[:, None, :]
         mine, other = weights[rows] * inside, texts.weights[codes] * there
         best, back = near.max(axis=2), near.max(axis=1)
@@ -262,41 +252,3 @@ def compared_features(
             )
         )
     return result
-
-
-def _ranges(starts: Integers, lengths: Integers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Numbers from each start on, 0 behind the end, and where they are inside; (n, longest)."""
-    steps = np.arange(int(lengths.max(initial=1)))
-    inside = steps < lengths[:, None]
-    return np.where(inside, starts[:, None] + steps, 0), inside
-
-
-def _cosines(
-    segments: Segments, analysis: Analysis, texts: CandidateTexts, citations: CitationVectors
-) -> tuple[Singles, NDArray[np.int64], NDArray[np.int64]]:
-    """Cosines of lemmas, at least 0 and 1 for equal ones.
-
-    Returns:
-        The cosines, shape (lemmas of the text, lemmas of segments' passages); the row of each
-        word of the text; the column of each of `texts.lemmas.words`, 0 for those of no segment.
-    """
-    lemmas = list(dict.fromkeys(analysis.lemmas))
-    numbers = {lemma: number for number, lemma in enumerate(lemmas)}
-    is_used = np.zeros(len(texts.ids), dtype=bool)
-    is_used[segments.passages] = True
-    counts = texts.lemmas.counts
-    used = np.unique(counts.codes[is_used[counts.texts]])
-    found = [texts.lemmas.words[code] for code in used.tolist()]
-    column_of = np.zeros(max(len(texts.lemmas.words), 1), dtype=np.int64)
-    column_of[used] = np.arange(len(used))
-    cosines = np.maximum(unit_vectors(lemmas, citations) @ unit_vectors(found, citations).T, 0)
-    equal = [(numbers[word], n) for n, word in enumerate(found) if word in numbers]
-    if equal:
-        cosines[tuple(np.array(equal).T)] = 1
-    row_of = np.array([numbers[lemma] for lemma in analysis.lemmas], dtype=np.int64)
-    return np.minimum(cosines, np.float32(1)), row_of, column_of
-
-
-def unit_vectors(lemmas: Sequence[str], citations: CitationVectors) -> Singles:
-    """Unit citation vectors of lemmas, whatever their forms, shape (len(lemmas), dimension)."""
-    return unit(citations.known_word_vectors([(lemma, lemma) for lemma in lemmas]))

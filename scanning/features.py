@@ -3,13 +3,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats
-from allusion_es.language.citations.vectors import CitationVectors, unit
+from allusion_es.core.arrays import Floats, Integers, Singles, ranges
+from allusion_es.language.citations.vectors import CitationVectors, unit, weighted_sums
 from allusion_es.language.citations.word_parts import Word
 from allusion_es.language.latin.analysis import Analysis
-from allusion_es.scanning.alignment import Alignments
+from allusion_es.retrieval.coded_texts import code_texts
 from allusion_es.scanning.evidence import CITING, COMPARED
-from allusion_es.scanning.segments import CandidateTexts, Matches, Segments, find_matches
+from allusion_es.scanning.segments import CandidateTexts, Matches, Segments
+
+_NOTHING = 1e-6
+"""Length up to which a sum of vectors is none but for rounding, as in `vectors.unit`."""
 
 CONTEXT = 10
 """Words before and after a segment that `cosine-context` takes in."""
@@ -42,30 +45,34 @@ NAMES = (*MEASURED, *RANKS, CITED_WORDS, *CITING, *COMPARED)
 in `scan.json`. For the last two groups see `evidence`."""
 
 
-def equal_forms(
-    analysis: Analysis, texts: CandidateTexts, matches: Matches, near: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+ORDER = tuple(NAMES.index(name) for name in ("in-order", "order-share"))
+"""The columns of what only an alignment tells. Both are at least 0, and higher where it scores
+more."""
+
+
+def equal_forms(analysis: Analysis, texts: CandidateTexts, matches: Matches) -> NDArray[np.bool_]:
     """Whether the passage of each match has the word in the same form, shape (matches,).
 
     Args:
         analysis: The words of the text.
         texts: The passages.
         matches: Words of the text, each with a passage.
-        near: As `find_matches` takes it.
     """
-    size = max(len(analysis.tokens), 1)
-    forms = find_matches(analysis.tokens, texts.tokens, near=near)
-    keys = matches.passages * size + matches.places
-    # Both are sorted, so that a binary search serves, many times as fast as `np.isin`.
-    known = np.append(forms.passages * size + forms.places, -1)
-    return np.asarray(known[np.searchsorted(known[:-1], keys)] == keys)
+    text = code_texts((analysis.tokens,))
+    rows, codes = texts.tokens.find(text.words)
+    row_of = np.full(len(texts.tokens.words), -1)
+    row_of[codes] = rows
+    # The last column is for words of passages that the text lacks.
+    has = np.zeros((len(texts.tokens), len(text.words) + 1), dtype=bool)
+    has[texts.tokens.owners, row_of[texts.tokens.codes]] = True
+    return np.asarray(has[matches.passages, text.codes[matches.places]])
 
 
 def measure(
     segments: Segments,
     weights: Floats,
     same_form: NDArray[np.bool_],
-    alignments: Alignments,
+    in_order: Floats,
     analysis: Analysis,
     texts: CandidateTexts,
     idf: Floats,
@@ -77,7 +84,7 @@ def measure(
         segments: n of them; `begins` and `ends` point into the matches.
         weights: The weight of each match, shape (matches,).
         same_form: Whether each match is in the same form, shape (matches,).
-        alignments: Of each segment.
+        in_order: Weight of the aligned words of each segment, less what is skipped; shape (n,).
         analysis: The words of the text.
         texts: The passages.
         idf: idf of each word of the text, shape (words,).
@@ -90,15 +97,13 @@ def measure(
     lengths = np.diff(texts.lemmas.offsets)[segments.passages]
     cosine, context = _cosines(segments, analysis, texts, citations)
     rivals = rivalry(segments, len(analysis.tokens))
-    in_order = alignments.scores.astype(np.float64)
     columns = (
         np.log1p(matched),
         np.log1p(sums(np.where(same_form, weights, 0.0), segments)),
         np.log1p(_greatest(weights, segments)),
         _share(matched, of_passage),
         _share(matched, of_text),
-        np.log1p(in_order),
-        _share(in_order, matched),
+        *order_columns(in_order, matched),
         cosine,
         context,
         cosine - best_rival(segments, cosine, len(analysis.tokens)),
@@ -109,14 +114,22 @@ def measure(
     return np.column_stack(columns)
 
 
+def order_columns(in_order: Floats, matched: Floats) -> tuple[Floats, Floats]:
+    """The columns `in-order` and `order-share`.
+
+    Args:
+        in_order: Weight of the aligned words, less what is skipped, shape (n,).
+        matched: Weight of the matches, shape (n,).
+    """
+    return np.log1p(in_order), _share(in_order, matched)
+
+
 def rivalry(segments: Segments, words: int) -> Floats:
     """The best score of any segment at each word of a segment, on average; shape (n,)."""
     best = np.zeros(words)
-    # Painted from the lowest score to the highest, so that at each word the highest stays.
-    order = np.argsort(segments.scores, kind="stable")
-    for number in order.tolist():
-        best[segments.firsts[number] : segments.lasts[number] + 1] = segments.scores[number]
-    return np.asarray(_sums_of_words(best, segments) / (segments.lasts - segments.firsts + 1))
+    lengths = segments.lasts - segments.firsts + 1
+    np.maximum.at(best, ranges(segments.firsts, lengths), np.repeat(segments.scores, lengths))
+    return np.asarray(_sums_of_words(best, segments) / lengths)
 
 
 def best_rival(segments: Segments, values: Floats, words: int) -> Floats:
@@ -127,15 +140,21 @@ def best_rival(segments: Segments, values: Floats, words: int) -> Floats:
         values: One for each; below 0 counts as 0.
         words: Words of the text.
     """
-    # Painted from the lowest value up: at each word the two highest stay, and who has the highest.
+    numbers = np.flatnonzero(values > 0)
+    numbers = numbers[np.argsort(values[numbers], kind="stable")]
+    lengths = segments.lasts[numbers] - segments.firsts[numbers] + 1
+    places = ranges(segments.firsts[numbers], lengths)
+    # At each word the segments that cover it, those of the greatest values last.
+    order = np.argsort(places, kind="stable")
+    covering = np.repeat(numbers, lengths)[order]
+    ends = np.cumsum(np.bincount(places, minlength=words))
+    starts = np.concatenate(([0], ends[:-1]))
     best, second = np.zeros(words), np.zeros(words)
     owner = np.full(words, -1)
-    for number in np.argsort(values, kind="stable").tolist():
-        if values[number] > 0:
-            covered = slice(segments.firsts[number], segments.lasts[number] + 1)
-            second[covered] = best[covered]
-            best[covered] = values[number]
-            owner[covered] = number
+    one, two = ends > starts, ends > starts + 1
+    owner[one] = covering[ends[one] - 1]
+    best[one] = values[owner[one]]
+    second[two] = values[covering[ends[two] - 2]]
     middles = (segments.firsts + segments.lasts) // 2
     is_own = owner[middles] == np.arange(len(segments))
     return np.asarray(np.where(is_own, second[middles], best[middles]))
@@ -148,19 +167,21 @@ def _cosines(
     if citations is None or not len(segments):
         return np.zeros(len(segments)), np.zeros(len(segments))
     numbers, where = np.unique(segments.passages, return_inverse=True)
-    passages = citations.text_vectors(
-        [_passage_words(texts, number) for number in numbers.tolist()]
-    )
+    passages = passage_vectors(texts, numbers, citations)
     vectors = _sums_of_vectors(analysis, citations)
     last = len(analysis.tokens)
     firsts, ends = segments.firsts, segments.lasts + 1
     before, after = np.maximum(firsts - CONTEXT, 0), np.minimum(ends + CONTEXT, last)
-    own = unit((vectors[ends] - vectors[firsts]).astype(np.float32))
-    around = unit((vectors[after] - vectors[before]).astype(np.float32))
     theirs = passages[where]
-    both = (np.einsum("ij,ij->i", each, theirs).astype(np.float64) for each in (own, around))
-    cosine, context = both
-    return cosine, context
+    found = []
+    for begin, end in ((firsts, ends), (before, after)):
+        mine = vectors[end] - vectors[begin]
+        lengths = np.sqrt(np.einsum("ij,ij->i", mine, mine))
+        products = np.einsum("ij,ij->i", mine, theirs)
+        # A stretch without a known word is zero except for rounding.
+        cosines = np.divide(products, lengths, out=np.zeros(len(mine)), where=lengths > _NOTHING)
+        found.append(cosines)
+    return found[0], found[1]
 
 
 def _sums_of_vectors(analysis: Analysis, citations: CitationVectors) -> Floats:
@@ -179,8 +200,28 @@ def _sums_of_vectors(analysis: Analysis, citations: CitationVectors) -> Floats:
     return sums
 
 
-def _passage_words(texts: CandidateTexts, number: int) -> list[Word]:
-    return list(zip(texts.tokens.text(number), texts.lemmas.text(number), strict=True))
+def passage_vectors(
+    texts: CandidateTexts, numbers: Integers, citations: CitationVectors
+) -> Singles:
+    """The citation vectors of some passages, as `CitationVectors.text_vectors` gives them."""
+    offsets = texts.lemmas.offsets
+    lengths = offsets[numbers + 1] - offsets[numbers]
+    at = ranges(offsets[numbers], lengths)
+    # Words are pairs of a token and a lemma, here as one number; each pair of a passage counts by
+    # the root of how often it has it.
+    size = max(len(texts.lemmas.words), 1)
+    keys, words = np.unique(
+        texts.tokens.codes[at] * size + texts.lemmas.codes[at], return_inverse=True
+    )
+    owners = np.repeat(np.arange(len(numbers)), lengths)
+    pairs, counts = np.unique(owners * max(len(keys), 1) + words, return_counts=True)
+    owners, words = np.divmod(pairs, max(len(keys), 1))
+    tokens, lemmas = texts.tokens.words, texts.lemmas.words
+    vectors = citations.known_word_vectors(
+        [(tokens[key // size], lemmas[key % size]) for key in keys.tolist()]
+    )
+    starts = np.searchsorted(owners, np.arange(len(numbers) + 1))
+    return unit(weighted_sums(np.sqrt(counts).astype(np.float32), words, starts, vectors))
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

@@ -6,18 +6,20 @@ A model is a logistic regression on the features of a segment, and may have tree
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
 
 import numpy as np
+from numpy.typing import NDArray
 
 from allusion_es.core.arrays import Floats
 from allusion_es.core.errors import UsageError
 from allusion_es.rerankers._shared.trees import Tree, Trees
 from allusion_es.retrieval.types import SearchFilter
-from allusion_es.scanning.features import NAMES
+from allusion_es.scanning.features import NAMES, ORDER
 
 MOST = 6
 """Passages that a finding names at most: its own and five others."""
@@ -131,8 +133,31 @@ class Calibration:
             >>> model.probabilities(np.zeros((1, len(NAMES)))).tolist()
             [0.5]
         """
-        # Clipped, since exp overflows above 709; at 50 the probability is 1 in float64.
-        return np.asarray(1 / (1 + np.exp(-np.clip(self.log_odds(features), -50, 50))))
+        return probabilities_of(self.log_odds(features))
+
+    def promising(self, features: Floats, least: float) -> NDArray[np.bool_]:
+        """Whether each row of features may have at least some probability, shape (n,).
+
+        Args:
+            features: The columns `features.ORDER` are the highest that they may be.
+            least: The probability, above 0 and below 1.
+
+        Example:
+            >>> weights = [0.0] * len(NAMES)
+            >>> weights[ORDER[0]] = 2.0
+            >>> model = Calibration(-3.0, tuple(weights), 0.5)
+            >>> rows = np.zeros((2, len(NAMES)))
+            >>> rows[1, ORDER[0]] = 1.5
+            >>> model.promising(rows, 0.5).tolist()
+            [False, True]
+        """
+        weights = np.array(self.weights)
+        weights[list(ORDER)] = np.maximum(weights[list(ORDER)], 0)  # they may be 0, too
+        wanted = math.log(least / (1 - least))
+        # Those that trees are not asked for stay as they are.
+        return np.asarray(
+            features @ weights + self.bias >= (min(wanted, DOUBT) if self.trees else wanted)
+        )
 
     def nearest(self, threshold: float) -> Point | None:
         """The point whose threshold is nearest to this one, or None if there are no points."""
@@ -191,6 +216,12 @@ class Calibration:
                 for tree in self.trees
             ],
         }
+
+
+def probabilities_of(log_odds: Floats) -> Floats:
+    """The probabilities of log odds, from 0 to 1, same shape."""
+    # Clipped, since exp overflows above 709; at 50 the probability is 1 in float64.
+    return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -50, 50))))
 
 
 @lru_cache(maxsize=16)

@@ -23,7 +23,7 @@ from allusion_es.retrieval.reranking import Collection
 from allusion_es.retrieval.types import FIELDS, Query, SearchFilter
 from allusion_es.retrieval.unanswered import Unanswered
 from allusion_es.retrieval.weighting import idf
-from allusion_es.scanning.alignment import PRICE, align_segments
+from allusion_es.scanning.alignment import PRICE, Aligner
 from allusion_es.scanning.features import equal_forms
 from allusion_es.scanning.reading import Reading
 from allusion_es.scanning.segments import (
@@ -170,6 +170,7 @@ def ranked_reading(
     worth = match_weights(matches, texts)
     every = find_segments(matches.passages, matches.places, worth, PRICE)
     segments, features = _best_segments(every, found, best, numbers)
+    aligner = Aligner(analysis, texts)
     return Reading(
         analysis,
         texts,
@@ -177,9 +178,9 @@ def ranked_reading(
         matches,
         worth,
         worth,
-        equal_forms(analysis, texts, matches, near),
+        equal_forms(analysis, texts, matches),
         segments,
-        align_segments(analysis, texts, segments),
+        aligner.align(aligner.stretches(segments)),
         features,
     )
 

@@ -4,7 +4,7 @@
 that lie close together make segments, and each promising segment is aligned and measured.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,18 +20,28 @@ from allusion_es.retrieval.generators import searched_words
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.types import FIELDS, SearchFilter, SearchRequest
 from allusion_es.retrieval.weighting import idf
-from allusion_es.scanning.alignment import PRICE, Alignments, align_segments
+from allusion_es.scanning.alignment import PRICE, Aligner, Alignments
 from allusion_es.scanning.evidence import (
     cited_matches,
     citing_features,
     compared_features,
     joined_matches,
 )
-from allusion_es.scanning.features import RANKS, equal_forms, measure, rivalry, sums
+from allusion_es.scanning.features import (
+    ORDER,
+    RANKS,
+    equal_forms,
+    measure,
+    order_columns,
+    rivalry,
+    sums,
+)
 from allusion_es.scanning.segments import (
+    NO_SIMILAR,
     CandidateTexts,
     Matches,
     Segments,
+    compare_lemmas,
     find_matches,
     find_segments,
     match_weights,
@@ -86,8 +96,9 @@ def read(
     citations: CitationVectors | None,
     *,
     fast: bool = False,
+    promising: Callable[[Floats], NDArray[np.bool_]] | None = None,
 ) -> Reading:
-    """All segments of a text that may allude, with their features.
+    """The segments of a text that may allude, with their features.
 
     Args:
         index: The passages.
@@ -95,6 +106,8 @@ def read(
         search_filter: Which passages may be found.
         citations: Vectors of words and texts; without them words are equal or not.
         fast: Look less often, and only at what is clear.
+        promising: Says of rows of features, of which the columns `ORDER` are the highest that they
+            may be, which are of segments that are wanted; all are by default.
     """
     known_citing = citing_evidence(citations) if citations is not None else None
     citing = known_citing.texts if known_citing is not None else None
@@ -106,7 +119,8 @@ def read(
     known = index.statistics("lemma", analysis.lemmas)
     # A word that the passages lack is as rare as one that a single passage has.
     weights = idf(np.maximum(known.df, 1), known.passages)
-    similar = [] if citations is None else similar_words(analysis, texts, weights, citations)
+    compared = None if citations is None else compare_lemmas(analysis, texts, citations)
+    similar = NO_SIMILAR if compared is None else similar_words(texts, weights, compared)
     near = proposals.near(len(analysis.tokens))
     matches = find_matches(analysis.lemmas, texts.lemmas, similar, near)
     of_matches = match_weights(matches, texts)
@@ -117,7 +131,6 @@ def read(
         worth = np.concatenate((of_matches, worth_of_more))[order]
         of_matches = np.concatenate((of_matches, np.zeros(len(worth_of_more))))[order]
     segments = find_segments(matches.passages, matches.places, worth, PRICE)
-    # Aligning costs most of the time, so that unlikely segments are dropped before.
     segments = segments.take(segments.scores >= (FAST_LEAST if fast else LEAST))
     ranks = proposals.ranks_at(segments)
     is_near = np.asarray(ranks.any(axis=1))
@@ -125,17 +138,28 @@ def read(
     best = rivalry(segments, len(analysis.tokens))
     is_rival = segments.scores >= RIVALS * best
     segments, ranks = segments.take(is_rival), ranks[is_rival]
-    alignments = align_segments(analysis, texts, segments)
-    forms = equal_forms(analysis, texts, matches, near)
+    aligner = Aligner(analysis, texts)
+    stretches = aligner.stretches(segments)
+    forms = equal_forms(analysis, texts, matches)
     features = np.column_stack(
         (
-            measure(segments, of_matches, forms, alignments, analysis, texts, weights, citations),
+            measure(
+                segments, of_matches, forms, stretches.most, analysis, texts, weights, citations
+            ),
             ranks,
             np.log1p(sums(worth - of_matches, segments)),
             citing_features(segments, analysis, texts, citing),
-            compared_features(segments, analysis, texts, weights, citations),
+            compared_features(segments, texts, weights, compared),
         )
     )
+    # Aligning costs most of the time, so that only those are aligned that may still make a finding.
+    if promising is not None:
+        is_promising = promising(features)
+        segments, stretches = segments.take(is_promising), stretches.take(is_promising)
+        features = features[is_promising]
+    alignments = aligner.align(stretches)
+    in_order = alignments.scores.astype(np.float64)
+    features[:, ORDER] = np.column_stack(order_columns(in_order, sums(of_matches, segments)))
     return Reading(
         analysis, texts, weights, matches, of_matches, worth, forms, segments, alignments, features
     )

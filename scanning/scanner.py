@@ -21,9 +21,9 @@ from allusion_es.corpora.source_text import SourceText
 from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.works import OwnWork, known_names
-from allusion_es.scanning.choosing import Choice, choose, finding_of, joined
+from allusion_es.scanning.choosing import LEAST_SHARE, Choice, choose, finding_of, joined
 from allusion_es.scanning.measured import is_ranked, scan_model, unmeasured
-from allusion_es.scanning.model import ScanOptions
+from allusion_es.scanning.model import ScanOptions, probabilities_of
 from allusion_es.scanning.ranked import RankedReader
 from allusion_es.scanning.reading import Reading, read
 
@@ -206,16 +206,20 @@ class Scanner:
         analysis = self._analyser.analyse(block.text)
         if not analysis.tokens:
             return []
-        options = self.options
+        options, least = self.options, self.threshold * _SEQUENCE
         if self._ranked is not None:
             reading = self._ranked.read(block.text, analysis)
         else:
             reading = read(
-                self.index, analysis, options.search_filter, self._citations, fast=options.fast
+                self.index,
+                analysis,
+                options.search_filter,
+                self._citations,
+                fast=options.fast,
+                promising=partial(self._model.promising, least=least * LEAST_SHARE),
             )
         odds = self._model.log_odds(reading.features)
-        probabilities = self._model.probabilities(reading.features)
-        choices = choose(reading, odds, probabilities, self.threshold * _SEQUENCE)
+        choices = choose(reading, odds, probabilities_of(odds), least)
         passages = self._passages(reading, choices)
         choices = joined(choices, partial(_follows, passages))
         return [

@@ -1,5 +1,6 @@
 """Evidence for segments: what windows propose, citing texts, words compared; by loops."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,22 +10,28 @@ from hypothesis import strategies as st
 from test_citing_texts import TEXTS, WORDS, saved
 
 from allusion_es.language.citations.citing_texts import CitingText, CitingTexts
-from allusion_es.language.citations.vectors import CitationVectors
+from allusion_es.language.citations.vectors import CitationVectors, unit
 from allusion_es.language.latin.analysis import Analysis
 from allusion_es.local.index import LocalIndex
 from allusion_es.retrieval.coded_texts import code_texts
-from allusion_es.retrieval.types import SearchFilter
+from allusion_es.retrieval.types import FIELDS, SearchFilter
 from allusion_es.scanning.evidence import (
     CITED_SHARE,
     cited_matches,
     citing_features,
     compared_features,
     joined_matches,
-    unit_vectors,
 )
-from allusion_es.scanning.features import NAMES, RANKS
-from allusion_es.scanning.reading import Proposals, read
-from allusion_es.scanning.segments import CandidateTexts, Matches, Segments, find_matches
+from allusion_es.scanning.features import NAMES, RANKS, passage_vectors
+from allusion_es.scanning.model import calibration
+from allusion_es.scanning.reading import Proposals, Reading, read
+from allusion_es.scanning.segments import (
+    CandidateTexts,
+    Matches,
+    Segments,
+    compare_lemmas,
+    find_matches,
+)
 
 PASSAGES = {"p.0": "lux nox", "p.1": "mare rete", "p.2": "sagena", "p.3": "lux"}
 
@@ -80,8 +87,8 @@ def test_evidence_for_segments_is_that_for_queries(
 def test_without_citing_texts_or_vectors_there_is_no_evidence() -> None:
     some = segments((1, 0, 1))
     assert not citing_features(some, analysed(["mare", "rete"]), candidate_texts(), None).any()
-    text, weights = analysed(["mare", "rete"]), np.ones(2)
-    assert not compared_features(some, text, candidate_texts(), weights, None).any()
+    weights = np.ones(2)
+    assert not compared_features(some, candidate_texts(), weights, None).any()
 
 
 def test_words_of_citing_texts_are_matches_where_the_passage_lacks_them(tmp_path: Path) -> None:
@@ -125,7 +132,8 @@ def test_words_are_compared_as_by_loops(vulgate_index: LocalIndex) -> None:
     words = ["piscator", "rete", "sequor", "amo"]
     weights = np.array([3.0, 4.0, 2.0, 1.5])
     rows = [(0, 0, 2), (1, 0, 3), (0, 3, 3)]
-    found = compared_features(segments(*rows), analysed(words), texts, weights, vectors)
+    compared = compare_lemmas(analysed(words), texts, vectors)
+    found = compared_features(segments(*rows), texts, weights, compared)
     for (passage, first, last), row in zip(rows, found, strict=True):
         asked, theirs = words[first : last + 1], passages[passage]
         mine = weights[first : last + 1]
@@ -148,7 +156,7 @@ def test_words_are_compared_as_by_loops(vulgate_index: LocalIndex) -> None:
 def cosine(one: str, other: str, vectors: CitationVectors) -> float:
     if one == other:
         return 1.0
-    a, b = unit_vectors([one, other], vectors)
+    a, b = unit(vectors.known_word_vectors([(one, one), (other, other)]))
     return max(0.0, float(a @ b))
 
 
@@ -183,3 +191,55 @@ def test_a_passage_matches_only_near_the_windows_that_propose_it(
     ranks = reading.features[:, [NAMES.index(name) for name in RANKS]]
     assert (ranks.max(axis=1) > 0).all()
     assert isinstance(reading.matches, Matches)
+
+
+def test_what_is_not_promising_is_left_out_and_nothing_else(vulgate_index: LocalIndex) -> None:
+    """The same segments with the same features, of those that may be likely enough."""
+    from allusion_es.retrieval.pipeline import index_analyser
+
+    text = (
+        "rusticus agrum colit gustate et videte quoniam suavis est dominus fratres carissimi qui "
+        "in principio erat apud deum et verbum caro factum est habitavit in nobis pauperes enim "
+        "spiritu beati quia regnum caelorum ipsorum est sicut piscatores relictis retibus"
+    )
+    analysis = index_analyser(vulgate_index).analyse(text)
+    for fast, name in ((False, "default"), (True, "fast")):
+        citations = None if fast else vulgate_index.citations
+        model = calibration(name)
+        whole = read(vulgate_index, analysis, SearchFilter(), citations, fast=fast)
+        odds = model.log_odds(whole.features)
+        for least in (0.02, 0.3):
+            some = read(
+                vulgate_index,
+                analysis,
+                SearchFilter(),
+                citations,
+                fast=fast,
+                promising=partial(model.promising, least=least),
+            )
+            kept = rows_of(some)
+            wanted = {
+                row: known
+                for (row, known), value in zip(rows_of(whole).items(), odds, strict=True)
+                if value >= np.log(least / (1 - least))
+            }
+            assert wanted.items() <= kept.items() <= rows_of(whole).items()
+            assert len(wanted) > 0
+            assert len(kept) < len(odds)
+
+
+def rows_of(reading: Reading) -> dict[tuple[int, int, int], tuple[float, ...]]:
+    found = reading.segments
+    places = zip(found.passages.tolist(), found.firsts.tolist(), found.lasts.tolist(), strict=True)
+    return dict(zip(places, map(tuple, reading.features.tolist()), strict=True))
+
+
+def test_vectors_of_passages_are_those_of_their_texts(vulgate_index: LocalIndex) -> None:
+    vectors = vulgate_index.citations
+    assert vectors is not None
+    ids = ("Ps.33.9", "John.1.1", "Gen.1.1", "Matt.4.19")
+    tokens, lemmas = (vulgate_index.texts(field, ids) for field in FIELDS)
+    texts = CandidateTexts(ids, tokens, lemmas, np.ones(len(lemmas.words)))
+    words = [list(zip(tokens.text(n), lemmas.text(n), strict=True)) for n in (1, 3)]
+    found = passage_vectors(texts, np.array([1, 3]), vectors)
+    assert np.abs(found - vectors.text_vectors(words)).max() < 1e-6

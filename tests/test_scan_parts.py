@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allusion_es.language.latin.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.memory import index_texts
 from allusion_es.rerankers.local_alignment import LocalAlignment
@@ -13,7 +13,7 @@ from allusion_es.rerankers.trial import trial
 from allusion_es.retrieval.coded_texts import code_texts
 from allusion_es.retrieval.types import SearchFilter
 from allusion_es.retrieval.weighting import idf
-from allusion_es.scanning.alignment import align
+from allusion_es.scanning.alignment import AROUND, PRICE, Aligner, align
 from allusion_es.scanning.choosing import kind_of
 from allusion_es.scanning.features import NAMES, best_rival, equal_forms, rivalry
 from allusion_es.scanning.reading import LEAST, read, windows
@@ -21,6 +21,7 @@ from allusion_es.scanning.segments import (
     CandidateTexts,
     Matches,
     Segments,
+    Similar,
     find_matches,
     find_segments,
     match_weights,
@@ -145,6 +146,46 @@ def test_alignments_are_those_of_smith_and_waterman(gains: list[list[int]], pric
 
 
 @given(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=40),
+    st.lists(st.lists(st.sampled_from(WORDS[2:]), min_size=1, max_size=30), min_size=1, max_size=4),
+    st.data(),
+)
+def test_only_words_between_equal_ones_need_be_aligned(
+    words: list[str], passages: list[list[str]], data: st.DataObject
+) -> None:
+    coded = code_texts(passages)
+    idfs = np.linspace(0.3, 3.1, len(coded.words))
+    texts = CandidateTexts(tuple(map(str, range(len(passages)))), coded, coded, idfs)
+    analysis = Analysis(tuple(words), tuple(words), ((0, 0),) * len(words))
+    place = st.integers(0, len(words) - 1)
+    pairs = st.tuples(st.integers(0, len(passages) - 1), place, place)
+    rows = data.draw(st.lists(pairs.filter(lambda row: row[1] <= row[2]), min_size=1, max_size=5))
+    owners, firsts, lasts = (np.array(column) for column in zip(*rows, strict=True))
+    aligner = Aligner(analysis, texts)
+    stretches = aligner.stretches(
+        Segments(owners, firsts, lasts, np.ones(len(rows)), owners, lasts)
+    )
+    found = aligner.align(stretches)
+    for number, (passage, first, last) in enumerate(rows):
+        start = max(first - AROUND, 0)
+        gains = [
+            [
+                idfs[coded.words.index(word)] if word == other else -PRICE
+                for other in passages[passage]
+            ]
+            for word in words[start : last + 1 + AROUND]
+        ]
+        whole = align(np.array([gains], dtype=np.float32), PRICE)
+        assert found.scores[number] == whole.scores[0]  # to the last bit
+        assert stretches.most[number] >= whole.scores[0] - 1e-5
+        if whole.scores[0] > 0:
+            assert found.firsts[number] == start + whole.firsts[0]
+            assert found.lasts[number] == start + whole.lasts[0]
+        else:
+            assert found.lasts[number] < found.firsts[number]
+
+
+@given(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=8),
     st.lists(
         st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(tuple),
@@ -174,7 +215,14 @@ def test_matches_are_all_equal_or_alike_words(
 ) -> None:
     texts = code_texts(passages)
     alike = [pair for pair in alike if pair[1] < len(texts.words)]
-    found = find_matches(lemmas, texts, alike)
+    distinct = [*dict.fromkeys(lemmas)]
+    known = [pair for pair in alike if pair[0] in distinct and pair[0] != texts.words[pair[1]]]
+    similar = Similar(
+        np.array([distinct.index(word) for word, _, _ in known], dtype=np.int64),
+        np.array([code for _, code, _ in known], dtype=np.int64),
+        np.array([likeness for _, _, likeness in known]),
+    )
+    found = find_matches(lemmas, texts, similar)
     got = list(zip(found.passages.tolist(), found.places.tolist(), strict=True))
     best: dict[tuple[int, int], float] = {}
     for number, passage in enumerate(passages):
@@ -222,6 +270,25 @@ def test_rivals_by_hand() -> None:
     assert rivalry(some, 10).tolist() == [8.0, 6.0, 1.0]
     # In the middle of the first (word 1) there is no other; in that of the second (3) there is.
     assert best_rival(some, np.array([0.9, 0.5, 0.3]), 10).tolist() == [0.0, 0.9, 0.0]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 11), st.integers(0, 11), st.sampled_from([-1, 0, 0.2, 3]))
+        .filter(lambda row: row[0] <= row[1]),
+        min_size=1, max_size=8,
+    )
+)  # fmt: skip
+def test_rivals_are_those_of_plain_loops(rows: list[tuple[int, int, float]]) -> None:
+    values = np.array([value for _, _, value in rows])
+    some = segments(*((first, last, abs(value)) for first, last, value in rows))
+    best = [max((abs(v) for a, b, v in rows if a <= word <= b), default=0.0) for word in range(12)]
+    means = [np.mean(best[first : last + 1]) for first, last, _ in rows]
+    assert rivalry(some, 12).tolist() == pytest.approx(means)
+    for number, (first, last, _) in enumerate(rows):
+        middle = (first + last) // 2
+        others = [v for n, (a, b, v) in enumerate(rows) if n != number and a <= middle <= b]
+        assert best_rival(some, values, 12)[number] == max([0.0, *others])
 
 
 @pytest.fixture(scope="module")
@@ -289,13 +356,12 @@ def test_equal_forms_are_those_whose_form_the_passage_has() -> None:
     lemmas = code_texts([(analysis.lemmas[0], "dico"), (analysis.lemmas[0],), ("nihil",)])
     texts = CandidateTexts(("a", "b", "c"), tokens, lemmas, np.ones(len(lemmas.words)))
     found = find_matches(analysis.lemmas, lemmas)
-    near = np.ones((4, 3), dtype=bool)
-    same = equal_forms(analysis, texts, found, near)
+    same = equal_forms(analysis, texts, found)
     pairs = zip(found.passages.tolist(), found.places.tolist(), same.tolist(), strict=True)
     assert list(pairs) == [
         (0, 0, False), (0, 1, True), (0, 2, False), (1, 0, False), (1, 1, False), (1, 2, True),
     ]  # fmt: skip
     none = code_texts([(), (), ()])
     assert not equal_forms(
-        analysis, CandidateTexts(texts.ids, none, lemmas, texts.weights), found, near
+        analysis, CandidateTexts(texts.ids, none, lemmas, texts.weights), found
     ).any()

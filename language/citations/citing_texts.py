@@ -7,7 +7,7 @@ which no text can be read again.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from allusion_es.core.arrays import (
     Singles,
     lines_array,
     offsets_array,
+    ranges,
     save_arrays,
 )
 from allusion_es.core.errors import InputError
@@ -274,9 +275,7 @@ class CitingTexts:
             most: Texts that are taken at most; those that score as high as the last of them too.
         """
         scores = self._whole.scores(weights)
-        texts = np.flatnonzero(scores)
-        if len(texts) > most > 0:
-            texts = texts[scores[texts] >= np.partition(scores[texts], -most)[-most]]
+        texts = _best(scores, most)
         starts = self._cited_offsets[texts]
         lengths = self._cited_offsets[texts + 1] - starts
         at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
@@ -333,8 +332,8 @@ class CitingTexts:
 
     @cached_property
     def _words_by_passage(self) -> CitingWords:
-        own_offsets, texts = self._list("own")
-        lemma = np.repeat(np.arange(len(self.words)), np.diff(own_offsets))
+        own = self._list("own")
+        texts, lemma = own.texts, np.repeat(np.arange(len(self.words)), np.diff(own.offsets))
         starts, lengths = self._cited_offsets[:-1], np.diff(self._cited_offsets)
         each = lengths[texts]
         ends = np.cumsum(each)
@@ -357,10 +356,10 @@ class CitingTexts:
     def texts(self) -> list[CitingText]:
         """Return all texts, to which others can be added."""
         parts = []
-        for offsets, texts in map(self._list, _LISTS):
+        for each in map(self._list, _LISTS):
             lemmas: list[list[str]] = [[] for _ in range(len(self))]
-            lemma = np.repeat(np.arange(len(self.words)), np.diff(offsets))
-            for text, code in zip(texts.tolist(), lemma.tolist(), strict=True):
+            lemma = np.repeat(np.arange(len(self.words)), np.diff(each.offsets))
+            for text, code in zip(each.texts.tolist(), lemma.tolist(), strict=True):
                 lemmas[text].append(self.words[code])
             parts.append(lemmas)
         cited, borders = self._cited.tolist(), self._cited_offsets.tolist()
@@ -394,7 +393,7 @@ class CitingTexts:
         if kept is None:
             texts = self._file.integers(name, (None,), max(len(self), 1))
             offsets = self._file.offsets(f"{name}_offsets", len(self.words), len(texts))
-            kept = self._lists[name] = offsets, texts
+            kept = self._lists[name] = _List(offsets, texts, len(self))
         return kept
 
     @cached_property
@@ -460,9 +459,33 @@ class _Groups:
         return Evidence(*found)
 
 
-_List = tuple[NDArray[np.int64], NDArray[Any]]
-"""For each lemma the texts that have it: lemma i has `texts[offsets[i]:offsets[i + 1]]`; the
-offsets, shape (words + 1,), and the texts."""
+_GROUP = 32
+"""Scores of which only the highest is looked at first."""
+
+
+@dataclass(frozen=True)
+class _List:
+    """For each lemma the texts that have it.
+
+    Attributes:
+        offsets: Lemma i has `texts[offsets[i]:offsets[i + 1]]`; shape (lemmas + 1,).
+        texts: Numbers of texts.
+        size: How many texts there are.
+    """
+
+    offsets: NDArray[np.int64]
+    texts: NDArray[Any]
+    size: int
+
+    @cached_property
+    def by_text(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """For each text its lemmas: where they begin, shape (texts + 1,), and their numbers."""
+        lemmas = np.arange(len(self.offsets) - 1, dtype=np.int32)
+        order = np.argsort(self.texts, kind="stable")
+        ends = np.cumsum(np.bincount(self.texts, minlength=self.size))
+        held = np.repeat(lemmas, np.diff(self.offsets))[order]
+        return np.concatenate(([0], ends)), held
+
 
 _LISTS = ("own", "around")
 """The lists of a file: of the lemmas of the texts themselves, and of those around them."""
@@ -484,9 +507,9 @@ class _TextLists:
         self._size = size
         lengths: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
         df: NDArray[np.int64] = np.zeros(len(words), dtype=np.int64)
-        for offsets, texts in lists:
-            lengths += np.bincount(texts, minlength=size)
-            df += np.diff(offsets)
+        for each in lists:
+            lengths += np.bincount(each.texts, minlength=size)
+            df += np.diff(each.offsets)
         filled = lengths[lengths > 0]
         mean = float(filled.mean()) if len(filled) else 1.0
         self._saturation = ((_K1 + 1) / (1 + _K1 * (1 - _B + _B * lengths / mean))).astype(
@@ -507,37 +530,63 @@ class _TextLists:
         self, lemmas: Sequence[str], texts: Integers
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], Singles]:
         """As `CitingTexts.parts`."""
-        local = np.full(self._size, -1)
-        local[texts] = np.arange(len(texts))
-        found, columns = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-        weights = np.zeros(len(lemmas), dtype=np.float32)
-        for column, lemma in enumerate(lemmas):
-            number = self._numbers.get(lemma)
-            if number is not None and self._idf[number] > 0:
-                weights[column] = self._idf[number]
-                for having in self._having(number):
-                    places = local[having]
-                    found.append(places[places >= 0])
-                    columns.append(np.full(len(found[-1]), column))
+        numbers = self.numbers(lemmas)
+        known = numbers >= 0
+        known[known] = self._idf[numbers[known]] > 0
+        column_of = np.full(len(self._words), -1)
+        column_of[numbers[known]] = np.flatnonzero(known)
+        found, columns = [], []
+        for each in self._lists:
+            starts, held = each.by_text
+            lengths = starts[texts + 1] - starts[texts]
+            asked = column_of[held[ranges(starts[texts], lengths)]]
+            is_asked = asked >= 0
+            found.append(np.repeat(np.arange(len(texts)), lengths)[is_asked])
+            columns.append(asked[is_asked])
         rows, lemma_of = np.concatenate(found), np.concatenate(columns)
         order = np.argsort(rows, kind="stable")
         rows, lemma_of = rows[order], lemma_of[order]
-        return rows, lemma_of, weights[lemma_of] * self._saturation[texts[rows]]
+        weights = self._idf[numbers[lemma_of]] * self._saturation[texts[rows]]
+        return rows, lemma_of, weights
 
     def scores(self, weights: Mapping[str, float]) -> Singles:
         """BM25 of each text, shape (size,)."""
-        sums = np.zeros(self._size, dtype=np.float32)
-        for word in sorted(weights):
-            number = self._numbers.get(word)
-            if number is not None and self._idf[number] > 0:
-                for having in self._having(number):
-                    sums[having] += np.float32(weights[word]) * self._idf[number]
-        return sums * self._saturation
+        words = sorted(weights)
+        numbers = self.numbers(words)
+        known = numbers >= 0
+        known[known] = self._idf[numbers[known]] > 0
+        numbers = numbers[known]
+        counted = np.array([weights[word] for word in words], dtype=np.float32)[known]
+        counted *= self._idf[numbers]
+        found, sizes = [np.zeros(0, dtype=np.int64)], []
+        for each in self._lists:
+            starts, ends = each.offsets[numbers], each.offsets[numbers + 1]
+            parts = map(slice, starts.tolist(), ends.tolist())
+            found += map(each.texts.__getitem__, parts)
+            sizes.append(ends - starts)
+        added = np.repeat(np.tile(counted, len(self._lists)), np.concatenate(sizes))
+        sums = np.bincount(np.concatenate(found), weights=added, minlength=self._size)
+        return np.asarray(sums.astype(np.float32) * self._saturation)
 
-    def _having(self, number: int) -> Iterator[NDArray[Any]]:
-        """The texts that have a lemma, list by list."""
-        for offsets, texts in self._lists:
-            yield texts[offsets[number] : offsets[number + 1]]
+
+def _best(scores: Singles, most: int) -> NDArray[np.int64]:
+    """The places of the highest scores above 0, and of those that equal the last; ascending.
+
+    Args:
+        scores: At least 0.
+        most: How many, the equal ones aside; all if it is 0.
+    """
+    if not 0 < most < len(scores):
+        return np.flatnonzero(scores > 0)
+    # The least of the best of as many groups is no higher than the last that is wanted, and found
+    # much faster: a third of all texts may have some score.
+    groups = scores[: len(scores) // _GROUP * _GROUP].reshape(_GROUP, -1).max(axis=0)
+    bound = np.partition(groups, -most)[-most] if len(groups) >= most else np.float32(0)
+    places = np.flatnonzero(scores >= bound if bound > 0 else scores > 0)
+    if len(places) > most:
+        found = scores[places]
+        places = places[found >= np.partition(found, -most)[-most]]
+    return places
 
 
 def citing_texts_of(vectors: CitationVectors) -> CitingTexts | None:

@@ -127,8 +127,8 @@ CONTEXT = 0.5
 """Weight of the vector of a query's window beside that of the query's own words."""
 
 _TOGETHER = 20_000  # texts that are encoded at once, which bounds the memory for their words
-_FEW = 2_000  # rows up to which plain numpy is faster than importing scipy
 _WORDS = 10_000  # words whose vectors are computed at once, likewise
+_SUMS = 256  # sums that are computed at once: 256 KB, and as much for their addends
 _KEPT = 100_000
 """Words whose vectors are cached, about as many as a large collection has."""
 
@@ -172,6 +172,7 @@ class CitationVectors:
         self.dimension: int = self._rows.shape[1]
         self.path = path
         self._cache: RowCache[Word] = RowCache(self.dimension, _KEPT)
+        self._directions: RowCache[str] = RowCache(self.dimension, _KEPT)
         self._weights: RowCache[str] = RowCache(1, _KEPT)
 
     def __len__(self) -> int:
@@ -217,11 +218,7 @@ class CitationVectors:
         result = np.zeros((len(words), self.dimension), dtype=np.float32)
         parts = WordParts(words, self._keys)
         weights = parts.weights * self._scales[parts.rows]
-        if len(words) > _FEW:
-            # Many words share their parts: each row is converted to floats once.
-            result[:] = _product(weights, parts.rows, parts.offsets, self._rows)
-        else:
-            result[:] = weighted_sums(weights, parts.rows, parts.offsets, self._rows)
+        result[:] = weighted_sums(weights, parts.rows, parts.offsets, self._rows)
         result *= self.word_weights(words)[:, None]
         return result
 
@@ -237,6 +234,21 @@ class CitationVectors:
             return np.concatenate([self.word_vectors(new[n : n + _WORDS]) for n in starts])
 
         return self._cache.rows(words, compute)
+
+    def lemma_directions(self, lemmas: Sequence[str]) -> Singles:
+        """Return unit vectors of lemmas, whatever their forms, from a cache.
+
+        Args:
+            lemmas: The lemmas, each once.
+
+        Returns:
+            Shape (len(lemmas), dimension); zeros for a lemma of which nothing is known.
+        """
+
+        def compute(new: Sequence[str]) -> Singles:
+            return unit(self.known_word_vectors([(lemma, lemma) for lemma in new]))
+
+        return self._directions.rows(lemmas, compute)
 
     def word_weights(self, words: Sequence[Word]) -> Singles:
         """Return `w(lemma)` of each word, shape (len(words),)."""
@@ -296,10 +308,6 @@ class CitationVectors:
             offsets.append(len(codes))
         vectors = self.known_word_vectors(list(numbers))
         weights = np.array(roots, dtype=np.float32)
-        if len(texts) > _FEW:
-            return unit(
-                _product(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
-            )
         return unit(
             weighted_sums(weights, np.array(codes, dtype=np.int64), np.array(offsets), vectors)
         )
@@ -340,29 +348,25 @@ def weighted_sums(
     lengths = np.diff(offsets)
     # The longest first, so that those that still have an addend are always the first.
     order = np.argsort(-lengths, kind="stable")
-    starts, descending = offsets[:-1][order], -lengths[order]
-    sums = np.zeros((len(order), table.shape[1]), dtype=np.float32)
-    # Addends are added one after the other, in the order of a sparse product, so that `_product`
-    # gives the same bits: numpy's own sums use another order.
-    for number in range(int(lengths.max(initial=0))):
-        some = int(np.searchsorted(descending, -number))
-        places = starts[:some] + number
-        sums[:some] += table[columns[places]] * weights[places][:, None]
-    found = np.empty_like(sums)
-    found[order] = sums
+    found = np.empty((len(order), table.shape[1]), dtype=np.float32)
+    # Room for some sums and their addends, which stays in a processor's cache.
+    sums, addends = np.empty((2, min(_SUMS, len(order)), table.shape[1]), dtype=np.float32)
+    for first in range(0, len(order), _SUMS):
+        part = order[first : first + _SUMS]
+        starts, descending = offsets[:-1][part], -lengths[part]
+        mine = sums[: len(part)]
+        mine[:] = 0
+        # Addends are added one after the other, so that any number of sums gives the same bits:
+        # numpy's own sums use another order.
+        for number in range(int(lengths[part].max(initial=0))):
+            some = int(np.searchsorted(descending, -number))
+            places = starts[:some] + number
+            rows = addends[:some]
+            rows[:] = table[columns[places]]
+            rows *= weights[places][:, None]
+            mine[:some] += rows
+        found[part] = mine
     return found
-
-
-def _product(
-    weights: Singles, columns: NDArray[np.int64], offsets: NDArray[np.int64], table: Array
-) -> Singles:
-    """`weighted_sums` for many, by scipy."""
-    from scipy.sparse import csr_array  # takes longer to import than a few words to encode
-
-    used, places = np.unique(columns, return_inverse=True)
-    matrix = csr_array((weights, places, offsets), shape=(len(offsets) - 1, len(used)))
-    product: Singles = matrix @ table[used].astype(np.float32)
-    return product
 
 
 def unit(vectors: Singles) -> Singles:

@@ -5,7 +5,9 @@
     python benchmarks/scale.py --places local es:1 es:3 --nodes 3 --json scale.jsonl
 
 Collections are synthetic (`synthetic.py`). A place is `local`, or `es:N` for N shards on a real
-server that is started for it (of `--nodes` nodes, 512 MB of heap each, no replicas). Measured are:
+server that is started for it (of `--nodes` nodes, 512 MB of heap each, no replicas); with `+links`
+behind it, the index has what was learned from citations of the Bible, which others than the Bible
+do not have by default. Measured are:
 building with the command line (seconds, the largest memory of all its processes, the size of the
 index; for a server also its own memory), opening, each query by itself in a process of its own
 (50th, 95th and 99th percentile of milliseconds, after some that do not count, and the process's
@@ -51,10 +53,13 @@ from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
 
 NAME = "scale"
+LINKS = "+links"
+"""Behind a place: with what was learned from citations."""
+
 METHODS: dict[str, dict[str, Any]] = {
-    "bm25": {"generators": ("bm25",), "reranker": None},
+    "bm25": {"generators": ("bm25",), "reranker": None, "candidates": 500},
     "fused": {"generators": ("fused",), "reranker": None},
-    "bm25+soft-cosine": {"generators": ("bm25",), "reranker": "soft-cosine"},
+    "bm25+soft-cosine": {"generators": ("bm25",), "reranker": "soft-cosine", "candidates": 500},
     "fused+learned": {"generators": ("fused",), "reranker": "learned"},
 }
 PATIENCE = 300
@@ -77,7 +82,7 @@ class Figures:
 
     def add(self, what: str, value: float, unit: str) -> None:
         """One figure."""
-        report(f"{self.passages:>9,} {self.place:<6} {what}", value, unit)
+        report(f"{self.passages:>9,} {self.place:<11} {what}", value, unit)
         sys.stdout.flush()
         if self.file:
             known = {"passages": self.passages, "place": self.place, "load": os.getloadavg()[0]}
@@ -106,6 +111,7 @@ def memory(processes: Sequence[int]) -> Iterator[list[float]]:
 
 def build(figures: Figures, collection: Path, url: str, shards: int, workers: int) -> None:
     command = [COMMAND, "index", str(collection), "--name", NAME, "--workers", str(workers)]
+    command += ["--learned-links"] if figures.place.endswith(LINKS) else []
     command += ["--es", url, "--timeout", str(PATIENCE), "--shards", str(shards)] if url else []
     start, used = time.perf_counter(), of_children()
     process = subprocess.Popen(command)
@@ -149,9 +155,7 @@ def peak() -> float:
 def ask_alone(url: str, method: str, texts: Sequence[str], queue: Answers) -> None:
     """Milliseconds of each query, the first with opening, and of processors; MB; what is found."""
     start = time.perf_counter()
-    retriever = Retriever(
-        opened(url), QueryOptions(candidates=500, grouped=False, **METHODS[method])
-    )
+    retriever = Retriever(opened(url), QueryOptions(grouped=False, **METHODS[method]))
     times, found = [], []
     for number, text in enumerate(texts):
         if number:
@@ -168,9 +172,7 @@ def ask_with_others(
     url: str, method: str, texts: Sequence[str], barrier: Barrier, queue: Answers
 ) -> None:
     """When all clients were ready, and when this one was done."""
-    retriever = Retriever(
-        opened(url), QueryOptions(candidates=500, grouped=False, **METHODS[method])
-    )
+    retriever = Retriever(opened(url), QueryOptions(grouped=False, **METHODS[method]))
     for text in texts[:WARM]:
         retriever.answer(text)
     barrier.wait()
@@ -280,9 +282,14 @@ def main() -> None:
             print(
                 f"{collection.stat().st_size / 1e6:.0f} MB of text; load {os.getloadavg()[0]:.1f}"
             )
-            everywhere = [run(place, passages, collection, options) for place in options.places]
-            same = all(found == everywhere[0] for found in everywhere)
-            print(f"the same answers everywhere: {'yes' if same else 'NO'}")
+            found = {place: run(place, passages, collection, options) for place in options.places}
+            for links in ("", LINKS):
+                alike = [
+                    each for place, each in found.items() if place.endswith(LINKS) == bool(links)
+                ]
+                if len(alike) > 1:
+                    same = all(each == alike[0] for each in alike)
+                    print(f"the same answers everywhere{links}: {'yes' if same else 'NO'}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -291,8 +298,9 @@ def run(
     place: str, passages: int, collection: Path, options: argparse.Namespace
 ) -> dict[str, list[list[str]]]:
     figures = Figures(passages, place, options.json)
-    if place != "local":
-        return on_a_server(figures, collection, int(place.partition(":")[2]), options)
+    kind, _, shards = place.removesuffix(LINKS).partition(":")
+    if kind != "local":
+        return on_a_server(figures, collection, int(shards), options)
     build(figures, collection, "", 1, options.workers)
     size = Library().path(NAME).stat().st_size
     figures.add("size on disk", size / 1e6, "MB")

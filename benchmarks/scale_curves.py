@@ -23,8 +23,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 PLACES = {
     "local": ("in process", "#3b6ea5", "o"),
-    "es:1": ("Elasticsearch, 1 shard", "#a53b3b", "s"),
-    "es:3": ("Elasticsearch, 3 shards", "#b8860b", "^"),
+    "local+links": ("in process, citations known", "#7fb069", "D"),
+    "es:1": ("Elasticsearch", "#a53b3b", "s"),
+    "es:1+links": ("Elasticsearch, citations known", "#b8860b", "^"),
 }
 DEFAULT = "fused+learned"
 PERCENTILES = (50, 95, 99)

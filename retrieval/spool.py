@@ -16,6 +16,7 @@ from allusion_es.core.arrays import Integers
 from allusion_es.core.errors import InputError
 from allusion_es.core.processes import in_order
 from allusion_es.core.temporary_files import TemporaryFiles
+from allusion_es.corpora.passage import Passage
 from allusion_es.language.latin.analysis import Analyser, AnalysisSettings
 from allusion_es.retrieval.analysed import AnalysedPassage, Unanalysed, analyse_passages
 from allusion_es.retrieval.types import FIELDS, Field
@@ -192,8 +193,9 @@ class Spool:
         else:
             items, settings = passages, None
         start = partial(_start, settings, describe, tuple(self.facets))
-        for _, encoded in in_order(start, _pieces(items), workers, ADVICE):
-            self._take(encoded)
+        for piece, encoded in in_order(start, _pieces(items), workers, ADVICE):
+            # The ids of the passages themselves: those from another process would be copies.
+            self._take([_passage(each).id for each in piece], encoded)
         if not self._ids:
             raise InputError("there is no passage to index; give a text with at least one")
 
@@ -210,10 +212,10 @@ class Spool:
             facets = {name: self._read_array(len(ids)) for name in self.facets}
             yield SpooledBatch(ids, records, fields, facets)
 
-    def _take(self, batch: "_EncodedBatch") -> None:
+    def _take(self, ids: Sequence[str], batch: "_EncodedBatch") -> None:
         """Count the words of a batch and write it: three parts, read back in the same order."""
         self.batches += 1
-        for identifier in batch.ids:
+        for identifier in ids:
             if identifier in self._ids:
                 raise InputError(f"passage id {identifier!r} occurs twice; ids must be unique")
             self._ids[identifier] = None
@@ -222,7 +224,7 @@ class Spool:
             np.array([numbers.setdefault(value, len(numbers)) for value in batch.facets[name]])
             for name, numbers in self.facets.items()
         ]
-        lines = [json.dumps(batch.ids).encode(), *batch.records]
+        lines = [json.dumps(ids).encode(), *batch.records]
         with self._files.writing():
             self._file.write(b"\n".join(lines) + b"\n")
             for each in words:
@@ -241,16 +243,19 @@ class _EncodedBatch:
     """Some passages as another process sends them, before words have numbers for the collection.
 
     Attributes:
-        ids: Their ids.
         records: The line that describes each.
         fields: The distinct words of each field, and all words as places in these.
         facets: The value of each facet.
     """
 
-    ids: list[str]
     records: list[bytes]
     fields: dict[Field, tuple[list[str], SpooledWords]]
     facets: dict[str, list[str]]
+
+
+def _passage(item: Passage | AnalysedPassage) -> Passage:
+    """A passage, as it is or with its words."""
+    return item.passage if isinstance(item, AnalysedPassage) else item
 
 
 def _pieces(passages: Iterable[Any]) -> Iterator[list[Any]]:
@@ -259,7 +264,7 @@ def _pieces(passages: Iterable[Any]) -> Iterator[list[Any]]:
     size = 0
     for each in passages:
         piece.append(each)
-        size += len(getattr(each, "passage", each).text)
+        size += len(_passage(each).text)
         if len(piece) >= _MOST_PASSAGES or size >= _MOST_CHARACTERS:
             yield piece
             piece, size = [], 0
@@ -296,7 +301,6 @@ def _encode(
         words = SpooledWords(np.array(codes, dtype=np.int64), np.array(lengths))
         fields[field] = list(numbers), words
     return _EncodedBatch(
-        [each.passage.id for each in analysed],
         [describe(each) for each in analysed],
         fields,
         {name: [str(getattr(each.passage, name)) for each in analysed] for name in facets},

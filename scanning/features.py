@@ -1,5 +1,7 @@
 """Features of segments: numbers that tell allusions from chance, for a model to weigh."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,12 +9,16 @@ from allusion_es.core.arrays import Floats, Integers, Singles, ranges
 from allusion_es.language.citations.vectors import CitationVectors, unit, weighted_sums
 from allusion_es.language.citations.word_parts import Word
 from allusion_es.language.latin.analysis import Analysis
+from allusion_es.language.vectors.types import RowCache
 from allusion_es.retrieval.coded_texts import code_texts
 from allusion_es.scanning.evidence import CITING, COMPARED
 from allusion_es.scanning.segments import CandidateTexts, Matches, Segments
 
 _NOTHING = 1e-6
 """Length up to which a sum of vectors is none but for rounding, as in `vectors.unit`."""
+
+_KEPT = 20_000
+"""Passages whose vectors are kept: 20 MB."""
 
 CONTEXT = 10
 """Words before and after a segment that `cosine-context` takes in."""
@@ -76,7 +82,7 @@ def measure(
     analysis: Analysis,
     texts: CandidateTexts,
     idf: Floats,
-    citations: CitationVectors | None,
+    vectors: "PassageVectors | None",
 ) -> Floats:
     """The features of segments that are made of shared words, shape (n, len(MEASURED)).
 
@@ -88,14 +94,14 @@ def measure(
         analysis: The words of the text.
         texts: The passages.
         idf: idf of each word of the text, shape (words,).
-        citations: Vectors of texts; without them the cosines are 0.
+        vectors: Vectors of passages; without them the cosines are 0.
     """
     matched = sums(weights, segments)
     whole = texts.lemmas.counts
     of_passage = whole.sums(texts.weights[whole.codes] * whole.counts)[segments.passages]
     of_text = _sums_of_words(idf, segments)
     lengths = np.diff(texts.lemmas.offsets)[segments.passages]
-    cosine, context = _cosines(segments, analysis, texts, citations)
+    cosine, context = _cosines(segments, analysis, texts, vectors)
     rivals = rivalry(segments, len(analysis.tokens))
     columns = (
         np.log1p(matched),
@@ -161,14 +167,17 @@ def best_rival(segments: Segments, values: Floats, words: int) -> Floats:
 
 
 def _cosines(
-    segments: Segments, analysis: Analysis, texts: CandidateTexts, citations: CitationVectors | None
+    segments: Segments,
+    analysis: Analysis,
+    texts: CandidateTexts,
+    of_passages: "PassageVectors | None",
 ) -> tuple[Floats, Floats]:
     """Cosines of the segments, without and with the words around, with their passages."""
-    if citations is None or not len(segments):
+    if of_passages is None or not len(segments):
         return np.zeros(len(segments)), np.zeros(len(segments))
     numbers, where = np.unique(segments.passages, return_inverse=True)
-    passages = passage_vectors(texts, numbers, citations)
-    vectors = _sums_of_vectors(analysis, citations)
+    passages = of_passages.of(texts, numbers)
+    vectors = _sums_of_vectors(analysis, of_passages.citations)
     last = len(analysis.tokens)
     firsts, ends = segments.firsts, segments.lasts + 1
     before, after = np.maximum(firsts - CONTEXT, 0), np.minimum(ends + CONTEXT, last)
@@ -200,28 +209,56 @@ def _sums_of_vectors(analysis: Analysis, citations: CitationVectors) -> Floats:
     return sums
 
 
-def passage_vectors(
-    texts: CandidateTexts, numbers: Integers, citations: CitationVectors
-) -> Singles:
-    """The citation vectors of some passages, as `CitationVectors.text_vectors` gives them."""
-    offsets = texts.lemmas.offsets
-    lengths = offsets[numbers + 1] - offsets[numbers]
-    at = ranges(offsets[numbers], lengths)
-    # Words are pairs of a token and a lemma, here as one number; each pair of a passage counts by
-    # the root of how often it has it.
-    size = max(len(texts.lemmas.words), 1)
-    keys, words = np.unique(
-        texts.tokens.codes[at] * size + texts.lemmas.codes[at], return_inverse=True
-    )
-    owners = np.repeat(np.arange(len(numbers)), lengths)
-    pairs, counts = np.unique(owners * max(len(keys), 1) + words, return_counts=True)
-    owners, words = np.divmod(pairs, max(len(keys), 1))
-    tokens, lemmas = texts.tokens.words, texts.lemmas.words
-    vectors = citations.known_word_vectors(
-        [(tokens[key // size], lemmas[key % size]) for key in keys.tolist()]
-    )
-    starts = np.searchsorted(owners, np.arange(len(numbers) + 1))
-    return unit(weighted_sums(np.sqrt(counts).astype(np.float32), words, starts, vectors))
+class PassageVectors:
+    """Citation vectors of passages, as `CitationVectors.text_vectors` gives them.
+
+    The last ones are kept, since the parts of a text have most of their candidates in common.
+
+    Args:
+        citations: The vectors of words that they are made of.
+
+    Attributes:
+        citations: As given.
+    """
+
+    def __init__(self, citations: CitationVectors) -> None:
+        self.citations = citations
+        self._cache: RowCache[str] = RowCache(citations.dimension, _KEPT)
+
+    def of(self, texts: CandidateTexts, numbers: Integers) -> Singles:
+        """The vectors of some passages, shape (len(numbers), dimension).
+
+        Args:
+            texts: Passages, always of the same index.
+            numbers: Which of them, each once.
+        """
+        ids = [texts.ids[number] for number in numbers.tolist()]
+        number_of = dict(zip(ids, numbers.tolist(), strict=True))
+
+        def compute(new: Sequence[str]) -> Singles:
+            return self._compute(texts, np.array([number_of[each] for each in new]))
+
+        return self._cache.rows(ids, compute)
+
+    def _compute(self, texts: CandidateTexts, numbers: Integers) -> Singles:
+        offsets = texts.lemmas.offsets
+        lengths = offsets[numbers + 1] - offsets[numbers]
+        at = ranges(offsets[numbers], lengths)
+        # Words are pairs of a token and a lemma, here as one number; each pair of a passage counts
+        # by the root of how often it has it.
+        size = max(len(texts.lemmas.words), 1)
+        keys, words = np.unique(
+            texts.tokens.codes[at] * size + texts.lemmas.codes[at], return_inverse=True
+        )
+        owners = np.repeat(np.arange(len(numbers)), lengths)
+        pairs, counts = np.unique(owners * max(len(keys), 1) + words, return_counts=True)
+        owners, words = np.divmod(pairs, max(len(keys), 1))
+        tokens, lemmas = texts.tokens.words, texts.lemmas.words
+        vectors = self.citations.known_word_vectors(
+            [(tokens[key // size], lemmas[key % size]) for key in keys.tolist()]
+        )
+        starts = np.searchsorted(owners, np.arange(len(numbers) + 1))
+        return unit(weighted_sums(np.sqrt(counts).astype(np.float32), words, starts, vectors))
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

@@ -30,6 +30,7 @@ from allusion_es.scanning.evidence import (
 from allusion_es.scanning.features import (
     ORDER,
     RANKS,
+    PassageVectors,
     equal_forms,
     measure,
     order_columns,
@@ -97,6 +98,7 @@ def read(
     *,
     fast: bool = False,
     promising: Callable[[Floats], NDArray[np.bool_]] | None = None,
+    passage_vectors: PassageVectors | None = None,
 ) -> Reading:
     """The segments of a text that may allude, with their features.
 
@@ -108,7 +110,10 @@ def read(
         fast: Look less often, and only at what is clear.
         promising: Says of rows of features, of which the columns `ORDER` are the highest that they
             may be, which are of segments that are wanted; all are by default.
+        passage_vectors: Those that are kept of other blocks; none by default.
     """
+    if passage_vectors is None and citations is not None:
+        passage_vectors = PassageVectors(citations)
     known_citing = citing_evidence(citations) if citations is not None else None
     citing = known_citing.texts if known_citing is not None else None
     proposals = propose(index, analysis, search_filter, citations, citing, fast=fast)
@@ -144,7 +149,14 @@ def read(
     features = np.column_stack(
         (
             measure(
-                segments, of_matches, forms, stretches.most, analysis, texts, weights, citations
+                segments,
+                of_matches,
+                forms,
+                stretches.most,
+                analysis,
+                texts,
+                weights,
+                passage_vectors,
             ),
             ranks,
             np.log1p(sums(worth - of_matches, segments)),

@@ -22,6 +22,7 @@ from allusion_es.retrieval.index import CandidateIndex
 from allusion_es.retrieval.pipeline import index_analyser
 from allusion_es.retrieval.works import OwnWork, known_names
 from allusion_es.scanning.choosing import LEAST_SHARE, Choice, choose, finding_of, joined
+from allusion_es.scanning.features import PassageVectors
 from allusion_es.scanning.measured import is_ranked, scan_model, unmeasured
 from allusion_es.scanning.model import ScanOptions, probabilities_of
 from allusion_es.scanning.ranked import RankedReader
@@ -159,6 +160,7 @@ class Scanner:
         self._analyser = index_analyser(index)
         self.own_note = ""
         self._citations = None if options.fast else index.citations
+        self._vectors = None if self._citations is None else PassageVectors(self._citations)
         self._ranked: RankedReader | None = None
         if is_ranked(index, options):
             self._ranked = RankedReader(index, options.search_filter)
@@ -216,6 +218,7 @@ class Scanner:
                 options.search_filter,
                 self._citations,
                 fast=options.fast,
+                passage_vectors=self._vectors,
                 promising=partial(self._model.promising, least=least * LEAST_SHARE),
             )
         odds = self._model.log_odds(reading.features)

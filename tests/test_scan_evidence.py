@@ -22,7 +22,7 @@ from allusion_es.scanning.evidence import (
     compared_features,
     joined_matches,
 )
-from allusion_es.scanning.features import NAMES, RANKS, passage_vectors
+from allusion_es.scanning.features import NAMES, RANKS, PassageVectors
 from allusion_es.scanning.model import calibration
 from allusion_es.scanning.reading import Proposals, Reading, read
 from allusion_es.scanning.segments import (
@@ -241,5 +241,7 @@ def test_vectors_of_passages_are_those_of_their_texts(vulgate_index: LocalIndex)
     tokens, lemmas = (vulgate_index.texts(field, ids) for field in FIELDS)
     texts = CandidateTexts(ids, tokens, lemmas, np.ones(len(lemmas.words)))
     words = [list(zip(tokens.text(n), lemmas.text(n), strict=True)) for n in (1, 3)]
-    found = passage_vectors(texts, np.array([1, 3]), vectors)
+    known = PassageVectors(vectors)
+    known.of(texts, np.array([0, 3]))
+    found = known.of(texts, np.array([1, 3]))
     assert np.abs(found - vectors.text_vectors(words)).max() < 1e-6

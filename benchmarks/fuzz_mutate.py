@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from allusion_es.core.arrays import checksum
+
 LARGEST = 1 << 16
 """Most bytes of a hostile input; a mutation that grows beyond is cut."""
 
@@ -155,7 +157,7 @@ def _change_arrays(
     if kind < 0.4:
         return {**header, "arrays": mutate_value(arrays, rng)}
     if kind < 0.5:
-        entry[rng.choice(("shape", "offset", "type", "crc"))] = rng.choice(
+        entry[rng.choice(("shape", "offset", "type", "crc", "xxh3"))] = rng.choice(
             (*_NUMBERS, "<f4", "<i8", "|O", "object", [], [1 << 40], [0, 1 << 40], [-1], [2, 2])
         )
         return header
@@ -197,4 +199,5 @@ def _change_numbers(
     if kind.itemsize == 1 and rng.random() < 0.5:
         changed = (mutate_bytes(changed, rng, words) + bytes(size))[:size]
     body[first : first + size] = changed
-    entry["crc"] = zlib.crc32(changed)
+    entry.pop("crc", None)
+    entry["xxh3"] = checksum([changed])

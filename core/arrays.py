@@ -5,7 +5,8 @@ they must be.
 
 Layout: 8 bytes magic; the header's length (8 bytes, little-endian) and CRC-32 (4 bytes); the
 header (JSON); then the arrays, each at a multiple of 64 bytes. The header says where each
-array lies, its type, shape and CRC-32.
+array lies, its type, shape and checksum: XXH3, which takes a tenth of the time of the CRC-32 that
+older files have.
 """
 
 import hashlib
@@ -16,11 +17,11 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from allusion_es.core.errors import IndexDamagedError
@@ -115,7 +116,7 @@ def save_arrays(
             "type": array.dtype.str,
             "shape": array.shape,
             "offset": offset,
-            "crc": reduce(lambda crc, piece: zlib.crc32(piece, crc), _pieces(array), 0),
+            "xxh3": checksum(_pieces(array)),
         }
         offset += -(-array.nbytes // _ALIGN) * _ALIGN
     header = json.dumps({"meta": meta, "arrays": table, "size": offset}, allow_nan=False).encode()
@@ -128,6 +129,19 @@ def save_arrays(
             for piece in _pieces(array):
                 file.write(piece)
         file.truncate(start + offset)
+
+
+def checksum(pieces: Iterable[memoryview | bytes]) -> int:
+    """The XXH3 of bytes that come in pieces, 64 bits.
+
+    Example:
+        >>> checksum([b"rex", b" magnus"]) == checksum([b"rex magnus"])
+        True
+    """
+    found = xxhash.xxh3_64()
+    for piece in pieces:
+        found.update(piece)
+    return found.intdigest()
 
 
 def lines_array(texts: Iterable[str]) -> NDArray[np.uint8]:
@@ -212,7 +226,7 @@ class ArrayFile:
         flat: Array = np.frombuffer(
             self._buffer, entry.type, entry.count, self._start + entry.offset
         )
-        if zlib.crc32(flat.data) != entry.crc:
+        if entry.checksum != (zlib.crc32(flat.data) if entry.is_crc else checksum([flat.data])):
             raise self.damaged(f"{name} has changed since it was written")
         return flat.reshape(entry.shape)
 
@@ -243,14 +257,15 @@ class ArrayFile:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The place of an array, from the start of all arrays, its type and its shape."""
+    """The place of an array, from the start of all arrays, its type, its shape and checksum."""
 
     type: str
     shape: tuple[int, ...]
     count: int
     offset: int
     end: int
-    crc: int
+    checksum: int
+    is_crc: bool
 
 
 def _entry(record: Mapping[str, Any], size: int) -> _Entry:
@@ -259,17 +274,18 @@ def _entry(record: Mapping[str, Any], size: int) -> _Entry:
     Raises:
         ValueError, KeyError, TypeError: It is not one, or the array lies outside of the file.
     """
-    shape, offset, crc = tuple(record["shape"]), record["offset"], record["crc"]
+    shape, offset, is_crc = tuple(record["shape"]), record["offset"], "crc" in record
+    number = record["crc" if is_crc else "xxh3"]
     if record["type"] not in _TYPES or not 0 < len(shape) <= _MOST_DIMENSIONS:
         raise ValueError("type or shape")
-    if not all(type(number) is int and number >= 0 for number in (*shape, offset, crc)):
+    if not all(type(each) is int and each >= 0 for each in (*shape, offset, number)):
         raise ValueError("numbers")
     count = math.prod(shape)
     end = offset + count * np.dtype(record["type"]).itemsize
     # No length may be more than any array could have, even where another one is 0.
     if offset % _ALIGN or end > size or max(shape, default=0) > max(size, _ALIGN):
         raise ValueError("place")
-    return _Entry(record["type"], shape, count, offset, end, crc)
+    return _Entry(record["type"], shape, count, offset, end, number, is_crc)
 
 
 def _check_places(entries: Iterable[_Entry]) -> None:

@@ -18,6 +18,7 @@ from allusion_es.core.arrays import Array, ArrayFile, CheckedArrays
 from allusion_es.core.errors import IndexDamagedError, IndexMissingError
 from allusion_es.corpora.passage import Passage
 from allusion_es.local.best_sums import BLOCK
+from allusion_es.local.mean_vectors import LEAST_LENGTH
 from allusion_es.retrieval.byte_vectors import MOST_LENGTH
 from allusion_es.retrieval.index import IndexSettings
 
@@ -222,10 +223,7 @@ class SavedIndex:
             case [_, "cf"]:
                 return checked.integers(name, (len(self.words),), _MOST_COUNT)
             case [_, "norms"]:
-                norms = checked.floats(name, (passages,), math.sqrt(_MOST_COUNT) ** 3, least=0)
-                if ((norms > 0) & (norms < _LEAST_NORM)).any():
-                    raise checked.file.damaged(f"{name} is not what it must be")
-                return norms
+                return self._divisors(name, math.sqrt(_MOST_COUNT) ** 3, _LEAST_NORM)
             case ["ngram", "keys"]:
                 return checked.integers(name, (None,))
             case ["ngram", "lengths"]:
@@ -233,7 +231,7 @@ class SavedIndex:
             case ["word_vectors"]:
                 return checked.floats(name, (len(self.words), None), _UNIT)
             case [_, each] if each == VECTOR_LENGTHS:
-                return checked.floats(name, (passages,), _MOST_COUNT, least=0)
+                return self._divisors(name, _MOST_COUNT, LEAST_LENGTH)
             case ["citation_vectors"]:
                 return checked.integers(name, (passages, None), 128, least=-128)
             case [each] if each == ENCODER_VECTORS:
@@ -254,6 +252,13 @@ class SavedIndex:
                 return checked.offsets(name, passages, len(self.load("records")))
             case _:  # bytes of records and words
                 return checked.integers(name, (None,), 256)
+
+    def _divisors(self, name: str, most: float, least: float) -> Array:
+        """Numbers of passages by which others are divided, each 0 or from `least` to `most`."""
+        found = self._checked.floats(name, (self.passages,), most, least=0)
+        if ((found > 0) & (found < least)).any():
+            raise self.file.damaged(f"{name} is not what it must be")
+        return found
 
     def _rows(self, kind: str) -> int:
         """How many posting lists of a kind there are."""

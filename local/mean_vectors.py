@@ -16,7 +16,7 @@ from allusion_es.local.best_sums import Scored
 _TOGETHER = 1 << 20
 """Words of passages that are looked up at once: 8 MB in double precision."""
 
-_NOTHING = 1e-6
+LEAST_LENGTH = 1e-6
 """What is left of vectors of unit length that cancel out is rounding, not a direction."""
 
 
@@ -43,7 +43,7 @@ def lengths_of_sums(codes: Array, lengths: Integers, table: Array) -> Floats:
         rows = np.flatnonzero(lengths > number)
         sums[rows] += table[codes[starts[rows] + number]]
     found: Floats = np.linalg.norm(sums, axis=1)
-    found[found < _NOTHING] = 0
+    found[found < LEAST_LENGTH] = 0
     return found
 
 

@@ -1,6 +1,9 @@
 """Files of arrays: what is written comes back, and damage is seen."""
 
 import contextlib
+import json
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +55,23 @@ def test_every_flipped_byte_is_noticed(saved: Path) -> None:
             with pytest.raises(IndexDamagedError, match=r"x\.idx.*; rebuild it so"):
                 ArrayFile(saved, "rebuild it so").check()
     assert len(padding) < 30  # only bytes between the arrays mean nothing
+
+
+def test_files_of_earlier_programs_are_read_and_damage_in_them_noticed(tmp_path: Path) -> None:
+    """Their arrays have a CRC-32 each, as those of the files that come with the program."""
+    array = np.arange(100)
+    entry = {"type": "<i8", "shape": [100], "offset": 0, "crc": zlib.crc32(array.tobytes())}
+    header = json.dumps({"meta": {}, "arrays": {"a": entry}, "size": 832}).encode()
+    head = struct.pack("<8sQI", b"ALLUSION", len(header), zlib.crc32(header)) + header
+    start = -(-len(head) // 64) * 64
+    path = tmp_path / "x.idx"
+    path.write_bytes(head.ljust(start, b"\0") + array.tobytes().ljust(832, b"\0"))
+    np.testing.assert_array_equal(ArrayFile(path, "").load("a"), array)
+    data = bytearray(path.read_bytes())
+    data[start + 8] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(IndexDamagedError, match="a has changed since it was written"):
+        ArrayFile(path, "").load("a")
 
 
 def _reads(path: Path) -> bool:

@@ -3,7 +3,6 @@
 import json
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,7 +12,6 @@ from fuzz_reader import Files, Reader, finite, printable
 from fuzz_saved import little_index
 
 from allusion_es.cli.output import answer_trec
-from allusion_es.core import plugins as core_plugins
 from allusion_es.core.errors import InputError
 from allusion_es.core.plugins import load_plugin, parameters_of, plugins
 from allusion_es.reports.answers import answer_json, answer_tsv
@@ -57,8 +55,6 @@ _VALUES = (
 
 def query_reader() -> Reader:
     """Reads a request, and answers it."""
-    # What is installed stays the same, and looking takes longer than answering.
-    core_plugins.entry_points = cache(core_plugins.entry_points)  # type: ignore[assignment, attr-defined]
     folder = Path(tempfile.mkdtemp())
     index = little_index(folder)
 

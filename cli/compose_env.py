@@ -1,7 +1,6 @@
 """`allusion-es compose-env`: passwords for `docker compose up`."""
 
 import os
-import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +30,8 @@ def compose_env(
     ] = False,
 ) -> None:
     """Make passwords for the Elasticsearch and Kibana of docker-compose.yml."""
+    import secrets  # takes some milliseconds, which no `--help` should
+
     if not force and (out.exists() or out.is_symlink()):
         raise UsageError(
             f"{out}: there is such a file already, and what is running has its passwords; use it, "

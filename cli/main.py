@@ -37,7 +37,7 @@ from allusion_es.cli.config import configured_defaults, read_config
 from allusion_es.cli.evaluate import command as evaluate
 from allusion_es.cli.help import WIDTH, GroupedCommand
 from allusion_es.core.errors import AllusionError, StorageError, UsageError
-from allusion_es.core.processes import use_one_thread
+from allusion_es.core.threads import use_one_thread
 
 app = typer.Typer(
     name="allusion-es",

@@ -3,7 +3,6 @@
 import contextlib
 import glob
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -42,7 +41,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StorageError: The file cannot be written (no permission, disk full).
     """
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
+    temporary = path.parent / f".{path.name}.{os.urandom(6).hex()}.part"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):

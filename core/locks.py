@@ -8,7 +8,6 @@ import errno
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -70,6 +69,8 @@ def scratch_folder() -> Iterator[Path]:
     Raises:
         StorageError: It cannot be made.
     """
+    import tempfile  # takes long to import, and few commands need it
+
     with contextlib.ExitStack() as stack:
         try:
             for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{_LOCK}"):

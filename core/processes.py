@@ -14,9 +14,7 @@ from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
 from allusion_es.core.errors import AllusionError
-
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Environment variables for the threads of linear algebra; read when numpy is loaded."""
+from allusion_es.core.threads import THREAD_VARIABLES
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -26,17 +24,6 @@ _AHEAD = 4
 
 _FEW = 2
 """As many pieces are done here before other processes would have started (1 to 2 seconds)."""
-
-
-def use_one_thread() -> None:
-    """Let linear algebra use one thread, unless the environment says otherwise.
-
-    More threads add up numbers in another order, so that last digits would depend on how many
-    processors a machine has; and for matrices as small as a query's they cost twice the processor
-    time for next to nothing. It must be called before numpy is loaded, or has no effect.
-    """
-    for name in _THREADS:
-        os.environ.setdefault(name, "1")
 
 
 def in_order(
@@ -88,7 +75,7 @@ def in_processes(
     remaining = iter(pieces)
     with (
         # Processes that each use all processors slow each other down.
-        _environment(*_THREADS),
+        _environment(*THREAD_VARIABLES),
         ProcessPoolExecutor(
             # Spawned, not forked: a fork would copy locks that other threads hold.
             workers,

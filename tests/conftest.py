@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-# As the program does (`core.processes.use_one_thread`); numpy reads them when it is loaded.
+# As the program does (`core.threads.use_one_thread`); numpy reads them when it is loaded.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
 
 import pytest

@@ -576,7 +576,7 @@ def test_names_tell_versions_apart(tmp_path: Path) -> None:
 
 def test_vectors_of_other_packages_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("little", "little_vectors:LittleVectors", "allusion_es.vectors")
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(plugins, "_registered", lambda path: lambda group: [entry])
     assert load_vectors("little").vectors(["x", "xyzzy"]).tolist() == [[1, 0], [0, 0]]
     with pytest.raises(InputError, match="there are no word vectors 'litle'; give a file or li"):
         load_vectors("litle")

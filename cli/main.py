@@ -178,12 +178,24 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise _Stopped(number)
 
 
+def _spare_workers_the_command_line() -> None:
+    """Keep processes that are started later from importing the console script, and so all commands.
+
+    `multiprocessing` has each of them import the file of the main module, in which others may
+    define the functions that a process calls. Those of this program are in its packages.
+    """
+    script = sys.modules["__main__"]
+    if getattr(script, "main", None) is main:
+        script.__file__ = None
+
+
 def main() -> None:
     """The console script."""
     if _COMPLETION in os.environ:
         # The shell asks what may come next; typer answers and ends the process.
         typer.main.get_command(app).main(prog_name="allusion-es")
     use_one_thread()
+    _spare_workers_the_command_line()
     for number in _STOPS:
         if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has it ignored
             signal.signal(number, _stop)

@@ -94,7 +94,7 @@ def _answerer(
 ) -> Callable[[Sequence[Query]], _Part]:
     """The function that answers a part of the queries, with an index of its own."""
     retriever = Retriever(open_index(), options)
-    # They must not depend on how the queries are divided.
+    # They must not depend on how the queries are divided. Few rerankers ask for them.
     analysed = (attempt_analysis(query, retriever.analyser) for query in queries)
     frequencies = QueryFrequencies(answerable(analysed))
 

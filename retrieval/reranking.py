@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -49,21 +50,35 @@ Explanation = tuple[Contribution, ...] | None
 class QueryFrequencies:
     """Frequencies of words in all queries of a run together: the query side's collection.
 
+    They are counted when a reranker first asks for them, which few do.
+
     Args:
-        queries: All of them; a formula that compares two collections wants more than one.
+        queries: All of them, read once; a formula that compares two collections wants more than
+            one.
     """
 
     def __init__(self, queries: Iterable[AnalysedQuery]) -> None:
-        self._counts: dict[Field, Counter[str]] = {field: Counter() for field in FIELDS}
-        self.queries = 0
-        for query in queries:
-            self.queries += 1
-            for field in FIELDS:
-                self._counts[field].update(query.words(field))
+        self._all = queries
+
+    @property
+    def queries(self) -> int:
+        """How many queries there are."""
+        return self._counted[0]
 
     def of(self, field: Field, words: Sequence[str]) -> NDArray[np.int64]:
         """The frequency of each word, shape (len(words),)."""
-        return np.array([self._counts[field][word] for word in words], dtype=np.int64)
+        counts = self._counted[1][field]
+        return np.array([counts[word] for word in words], dtype=np.int64)
+
+    @cached_property
+    def _counted(self) -> tuple[int, dict[Field, Counter[str]]]:
+        counts: dict[Field, Counter[str]] = {field: Counter() for field in FIELDS}
+        total = 0
+        for query in self._all:
+            total += 1
+            for field in FIELDS:
+                counts[field].update(query.words(field))
+        return total, counts
 
 
 class Collection:
@@ -83,7 +98,7 @@ class Collection:
     ) -> None:
         self._index = index
         self._memories = {} if memories is None else memories
-        self._queries = queries if queries is not None and queries.queries > 1 else None
+        self._queries = queries
         self._latest: dict[Field, IdentityCache[TermStatistics]] = {
             f: IdentityCache() for f in FIELDS
         }
@@ -150,7 +165,7 @@ class Collection:
         That is all queries of the run where there are several, else the collection itself;
         `query_side` says which.
         """
-        if self._queries is None:
+        if self._queries is None or self._queries.queries < 2:
             return self.statistics(field, words).cf
         return self._queries.of(field, words)
 
@@ -165,7 +180,7 @@ class Collection:
     @property
     def query_side(self) -> str:
         """The source of `query_frequencies`, for people to read."""
-        if self._queries is None:
+        if self._queries is None or self._queries.queries < 2:
             return "the collection"
         return f"the {self._queries.queries} queries"
 

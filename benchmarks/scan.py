@@ -1,11 +1,14 @@
 """How fast `allusion-es scan` is, how much memory it takes, and what it finds.
 
     python benchmarks/scan.py FILE ... [--words N] [--fast] [--workers N]
+    python benchmarks/scan.py FILE ... [--save FINDINGS.jsonl | --compare FINDINGS.jsonl]
     python benchmarks/scan.py --nt-ot [--links GOLD.jsonl] [--workers N]
     python benchmarks/scan.py --gold csel_allusions.jsonl
 
 The first joins the files (plain or TEI), repeats them up to N words, scans them by the command
-line and prints words a second and the largest memory of the parent and of all processes at once.
+line and prints words a second, seconds of processors, and the largest memory of the parent and of
+all processes at once. `--save` keeps the findings, `--compare` holds them against those that were
+kept: before and after a change.
 `--nt-ot` scans the Vulgate's New Testament for allusions to the Old; with `--links` it prints the
 share of these links that are found. `--gold` scans `before`, `text` and `after` of each link and
 prints the share of right verses found, findings per 1,000 words, and the reciprocal rank of the
@@ -38,6 +41,9 @@ from allusion_es.scanning.scanner import Scanner
 
 TOP = 50
 
+PrintedFinding = dict[str, object]
+"""A finding as the command prints it."""
+
 
 def resident(process: int) -> int:
     """Bytes of a process and its children that lie in memory, shared pages counted once each."""
@@ -54,7 +60,7 @@ def resident(process: int) -> int:
     return total
 
 
-def scan_file(path: Path, *options: str) -> tuple[list[dict[str, object]], str, float]:
+def scan_file(path: Path, *options: str) -> tuple[list[PrintedFinding], str, float]:
     """Findings, what it took, and seconds."""
     command = shutil.which("allusion-es", path=str(Path(sys.executable).parent))
     assert command
@@ -84,7 +90,35 @@ def scan_file(path: Path, *options: str) -> tuple[list[dict[str, object]], str, 
     return [json.loads(line) for line in lines], took, seconds
 
 
-def speed(files: Sequence[Path], words: int, options: Sequence[str]) -> None:
+def compare(before: Sequence[PrintedFinding], after: Sequence[PrintedFinding]) -> None:
+    """Print how far two lists of findings differ, in all but their probabilities and in these."""
+    old, new = ({_told(each): each for each in some} for some in (before, after))
+    both = old.keys() & new.keys()
+    differences = [
+        abs(float(str(old[each]["probability"])) - float(str(new[each]["probability"])))
+        for each in both
+    ]
+    print(
+        f"{len(both)} findings are the same, {len(old) - len(both)} are gone, "
+        f"{len(new) - len(both)} are new; probabilities differ by {max(differences, default=0):.1g}"
+    )
+
+
+def _told(finding: PrintedFinding) -> str:
+    """What a finding says, without scores and probabilities."""
+    others = finding["alternatives"]
+    assert isinstance(others, list)
+    told = {name: finding[name] for name in ("start", "end", "passages", "kind", "words")}
+    return json.dumps([told, [other["passages"] for other in others]])
+
+
+def speed(
+    files: Sequence[Path],
+    words: int,
+    options: Sequence[str],
+    saved: Path | None = None,
+    compared: Path | None = None,
+) -> None:
     found = [word for path in files for word in read_source(path).text.split()]
     found = (found * (words // len(found) + 1))[:words] if words else found
     with tempfile.TemporaryDirectory() as folder:
@@ -92,6 +126,11 @@ def speed(files: Sequence[Path], words: int, options: Sequence[str]) -> None:
         path.write_text(" ".join(found), "utf-8")
         load = os.getloadavg()[0]
         findings, took, seconds = scan_file(path, *options)
+    if saved is not None:
+        saved.write_text("".join(json.dumps(each) + "\n" for each in findings), "utf-8")
+    if compared is not None:
+        lines = compared.read_text("utf-8").splitlines()
+        compare([json.loads(line) for line in lines], findings)
     print(
         f"{len(found):,} words, {' '.join(options) or 'default'}: {took}, "
         f"{len(found) / seconds:,.0f} words/s, {len(findings)} findings; load before: {load:.1f}"
@@ -191,6 +230,8 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=0)
     parser.add_argument("--fast", action="store_true")
     parser.add_argument("--workers", type=int)
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--compare", type=Path)
     parser.add_argument("--nt-ot", action="store_true")
     parser.add_argument("--links", type=Path)
     parser.add_argument("--gold", type=Path)
@@ -198,7 +239,7 @@ def main() -> None:
     options = ["--fast"] if arguments.fast else []
     options += ["--workers", str(arguments.workers)] if arguments.workers else []
     if arguments.files:
-        speed(arguments.files, arguments.words, options)
+        speed(arguments.files, arguments.words, options, arguments.save, arguments.compare)
     if arguments.nt_ot:
         nt_ot(read_gold(arguments.links) if arguments.links else [], options)
     if arguments.gold:

@@ -197,11 +197,15 @@ def _pair_scores(
 def _best_scores(segment: Integers, scores: Floats, segments: int) -> Floats:
     """The highest `_BEST` scores of each segment, 0 where it has fewer; shape (segments, _BEST)."""
     best = np.zeros((segments, _BEST))
-    order = np.lexsort((-scores, segment))
-    starts = np.searchsorted(segment, np.arange(segments))
-    rank = np.arange(len(segment)) - starts[segment]
-    kept = rank < _BEST
-    best[segment[order][kept], rank[kept]] = scores[order][kept]
+    owners, starts, counts = np.unique(segment, return_index=True, return_counts=True)
+    left = scores.copy()
+    for rank in range(_BEST if len(owners) else 0):
+        highest = np.maximum.reduceat(left, starts)
+        best[owners, rank] = np.maximum(highest, 0)
+        # The first of equals is taken away.
+        places = np.flatnonzero(left == np.repeat(highest, counts))
+        of_which = segment[places]
+        left[places[np.flatnonzero(np.diff(of_which, prepend=-1))]] = -1
     return best
 
 

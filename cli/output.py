@@ -39,6 +39,14 @@ class SafeConsole(Console):
             else:
                 yield segment
 
+    def on_broken_pipe(self) -> None:
+        """Leave a closed pipe to `main.run`, to which it is no failure.
+
+        Raises:
+            BrokenPipeError: Always; rich would end the process with status 1.
+        """
+        raise BrokenPipeError
+
 
 _PIPE_WIDTH = 120
 """Characters of a line where there is no terminal to say its width."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from allusion_es.cli.options import ServerOptions
+from allusion_es.core.characters import visible
 from allusion_es.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,4 +63,4 @@ def missing_note(partial: "Partial | None") -> str:
 def tell_missing(partial: "Partial | None") -> None:
     """Print the note on missing shards to stderr, if there is one."""
     if note := missing_note(partial):
-        print(f"partial: {note}", file=sys.stderr)
+        print(f"partial: {visible(note)}", file=sys.stderr)

@@ -16,6 +16,8 @@ from processes import Run, StartProcess, program
 
 from allusion_es.cli.help import EXAMPLES, GroupedCommand
 from allusion_es.cli.main import app
+from allusion_es.cli.partial import tell_missing
+from allusion_es.es.partial import Partial, Shortfall
 from allusion_es.local.index import LocalIndex
 
 TASTE = "gustate et videte quoniam suavis est Dominus"
@@ -335,12 +337,13 @@ def test_no_password_is_ever_printed(run: Run) -> None:
 
 
 @pytest.mark.process
-def test_head_closes_the_pipe_in_peace(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", ["--format json", "--format table"])
+def test_head_closes_the_pipe_in_peace(tmp_path: Path, options: str) -> None:
     """`allusion-es query … | head -1` exits 0 and says nothing."""
     lines = tmp_path / "q.txt"
     lines.write_text(f"{TASTE}\n" * 300)
     script = (
-        f"set -o pipefail; '{program()}' query {lines} --format json --top 300 | head -1 >/dev/null"
+        f"set -o pipefail; '{program()}' query {lines} {options} --top 300 | head -1 >/dev/null"
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
@@ -475,3 +478,12 @@ def test_without_a_network_it_says_what_to_do(run: Run, tmp_path: Path) -> None:
 def test_the_data_folder_is_an_option(run: Run, tmp_path: Path) -> None:
     done = run("list", "indexes", "--format", "json", "--data-dir", str(tmp_path))
     assert json.loads(done.stdout) == []
+
+
+def test_what_a_server_says_of_missing_shards_cannot_act_on_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    partial = Partial()
+    partial.note(Shortfall(2, 3, "node \x1b[31mleft"))
+    tell_missing(partial)
+    assert "node \ufffd[31mleft" in capsys.readouterr().err

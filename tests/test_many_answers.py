@@ -1,7 +1,7 @@
 """Many queries: the same answers from any number of processes."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -11,14 +11,15 @@ from conftest import Run
 from allusion_es.core.errors import AllusionError
 from allusion_es.corpora.passage import Passage
 from allusion_es.front.many_answers import ManyAnswers
-from allusion_es.language.latin.analysis import Analyser
+from allusion_es.language.latin.analysis import Analyser, Analysis
 from allusion_es.local.build import build_local
 from allusion_es.local.index import LocalIndex
 from allusion_es.local.library import Library
 from allusion_es.retrieval.analysed import analyse_passages
 from allusion_es.retrieval.index import IndexSettings
 from allusion_es.retrieval.pipeline import QueryOptions, Retriever
-from allusion_es.retrieval.types import Query
+from allusion_es.retrieval.reranking import QueryFrequencies
+from allusion_es.retrieval.types import AnalysedQuery, Query
 
 WORDS = [
     "arma",
@@ -100,3 +101,19 @@ def test_the_command_prints_the_same(path: Path, run: Run, tmp_path: Path) -> No
     assert [line for line in one.stderr.splitlines() if line.startswith("note")] == [
         line for line in two.stderr.splitlines() if line.startswith("note")
     ]
+
+
+def test_frequencies_of_all_queries_are_counted_when_they_are_asked_for() -> None:
+    read: list[str] = []
+
+    def queries() -> Iterator[AnalysedQuery]:
+        for text in ("deus dixit", "deus lux"):
+            read.append(text)
+            words = tuple(text.split())
+            yield AnalysedQuery(Query(text), Analysis(words, words, ((0, 0),) * 2))
+
+    frequencies = QueryFrequencies(queries())
+    assert not read
+    assert frequencies.of("lemma", ["deus", "lux", "nox"]).tolist() == [2, 1, 0]
+    assert frequencies.queries == 2
+    assert len(read) == 2

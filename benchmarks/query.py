@@ -1,6 +1,7 @@
 """Processor time of a default query in process, as a whole and by the functions that take it.
 
     python benchmarks/query.py [GOLD.jsonl …] [--queries N] [--rounds N] [--parts N]
+    python benchmarks/query.py … --es URL
     python benchmarks/query.py … --save ANSWERS.json
     python benchmarks/query.py … --compare ANSWERS.json
 
@@ -10,6 +11,10 @@ later ones is that of a program that has been running for a while. Time is of th
 that others on the machine disturb little. A timer interrupts every millisecond; what has passed
 since the last time goes to the innermost function of the program, with the numpy it called.
 
+With `--es` the Vulgate's index on a server is asked, first by a process that is not measured, so
+that the server has been asked before. Then there is the clock, too, and how long the server says
+that its searches took: each request of searches as a whole, and the first of each query by search.
+
 `--save` keeps ids and scores of all candidates, `--compare` holds them against those that were
 kept: before and after a change.
 """
@@ -18,13 +23,15 @@ import argparse
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 from types import FrameType
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -35,8 +42,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from timing import report
 
 import allusion_es.core
+from allusion_es.es.address import find_address
+from allusion_es.es.connection import Server
+from allusion_es.es.index import open_index
 from allusion_es.evaluation.gold.files import read_gold
-from allusion_es.local.library import Library
+from allusion_es.local.library import VULGATE_NAME, Library
 from allusion_es.retrieval.analysed import analyse_query
 from allusion_es.retrieval.pipeline import QueryOptions, Ranked, Ranker, Retriever, index_analyser
 from allusion_es.retrieval.reranking import Collection
@@ -112,6 +122,54 @@ def answers(retriever: Retriever, queries: Sequence[Query]) -> tuple[list[float]
     return times, sum(times)
 
 
+class WatchedServer(Server):
+    """A connection that keeps how long the server took for requests of searches.
+
+    Attributes:
+        took: Of each request, milliseconds of the server's clock.
+        parts: Of each request, the same of each of its searches.
+    """
+
+    took: list[float]
+    parts: list[list[float]]
+
+    def send_lines(self, path: str, lines: Iterable[bytes]) -> dict[str, Any]:
+        """As the connection does."""
+        answer = super().send_lines(path, lines)
+        self.took.append(answer["took"])
+        self.parts.append([each["took"] for each in answer["responses"]])
+        return answer
+
+
+def asked_on_a_server(url: str, queries: Sequence[Query], rounds: int) -> None:
+    """Print how long queries take where the index is on a server."""
+    library = Library()
+    server = WatchedServer(find_address(url))
+    server.took, server.parts = [], []
+
+    opened = open_index(server, VULGATE_NAME, library.vectors, library.citations)
+    retriever = Retriever(opened)
+    retriever.answer(QUERIES[0])
+    server.took.clear()
+    server.parts.clear()
+    for number in range(rounds):
+        clock, processor = [], []
+        for query in queries:
+            start = time.perf_counter(), time.process_time()
+            retriever.answer(query)
+            clock.append((time.perf_counter() - start[0]) * 1000)
+            processor.append((time.process_time() - start[1]) * 1000)
+        what = "asked again" if number else "new words"
+        report(f"{what}, clock, median of {len(queries)} queries", median(clock), "ms")
+        report(f"{what}, processor of the client, median", median(processor), "ms")
+    report("requests of searches a query", len(server.took) / len(queries) / rounds, "")
+    report("the server's clock, all of these, mean", sum(server.took) / len(queries) / rounds, "ms")
+    widest = max(map(len, server.parts))
+    whole = [parts for parts in server.parts if len(parts) == widest]
+    for number, part in enumerate(zip(*whole, strict=True), start=1):
+        report(f"  search {number} of the first stage, median", median(part), "ms")
+
+
 def rankings(queries: Sequence[Query]) -> dict[str, list[list[object]]]:
     """All candidates of each query by its number, in their final order, with their scores."""
     index = Library().open()
@@ -152,10 +210,18 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--parts", type=int, default=25)
+    parser.add_argument("--es")
+    parser.add_argument("--asked-before", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--save", type=Path)
     parser.add_argument("--compare", type=Path)
     options = parser.parse_args()
     queries = chosen(options.gold, options.queries)
+    if options.es:
+        if not options.asked_before:
+            again = [sys.executable, *sys.argv, "--asked-before"]
+            subprocess.run([*again, "--rounds", "1"], check=True, stdout=subprocess.DEVNULL)
+        asked_on_a_server(options.es, queries, options.rounds)
+        return
     if options.save:
         options.save.write_text(json.dumps(rankings(queries)))
         return

@@ -68,8 +68,8 @@ _KEPT_TERMS = 200_000
 _KEPT_RECORDS = 2_000
 """Passages whose text and place are kept: those that are shown, and looked up again at once."""
 
-_KEPT_FREQUENCIES = 400_000
-"""Words whose frequencies are kept, of both fields together."""
+_KEPT_FREQUENCIES = 200_000
+"""Words of a field whose frequencies are kept."""
 
 
 class CachedRequests:
@@ -99,7 +99,8 @@ class CachedRequests:
         self._terms_index = terms_index
         self._words: LruCache[str, tuple[str, str]] = LruCache(_KEPT_PASSAGES)
         self._terms: LruCache[str, Term] = LruCache(_KEPT_TERMS)
-        self._frequencies: LruCache[str, tuple[int, int]] = LruCache(_KEPT_FREQUENCIES)
+        # Plain dictionaries: a query looks up thousands, and puts in as many.
+        self._frequencies: dict[Field, dict[str, tuple[int, int]]] = {f: {} for f in FIELDS}
         self._records: LruCache[str, dict[str, Any]] = LruCache(_KEPT_RECORDS)
 
     def search(self, bodies: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -158,13 +159,18 @@ class CachedRequests:
 
     def _keep_frequencies(self, words: tuple[str, str], packed: str) -> None:
         """Put the frequencies of a passage's words into the cache."""
-        keys = [
-            term_id(field, word)
-            for field, text in zip(FIELDS, words, strict=True)
-            for word in text.split()
-        ]
-        for key, df, cf in zip(keys, *unpack_statistics(packed, len(keys)), strict=True):
-            self._frequencies.put(key, (df, cf))
+        texts = [text.split() for text in words]
+        both = zip(*unpack_statistics(packed, sum(map(len, texts))), strict=True)
+        for field, text in zip(FIELDS, texts, strict=True):
+            # Not strict: the second field's frequencies follow those of the first.
+            self._frequencies_of(field).update(zip(text, both, strict=False))
+
+    def _frequencies_of(self, field: Field) -> dict[str, tuple[int, int]]:
+        """The frequencies that are kept of a field, none of them when there would be too many."""
+        known = self._frequencies[field]
+        if len(known) > _KEPT_FREQUENCIES:
+            known.clear()
+        return known
 
     def words(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """For each passage its tokens and its lemmas, with blanks between words.
@@ -182,14 +188,15 @@ class CachedRequests:
             found[name] = (source["token"], source["lemma"])
         return found
 
-    def frequencies(self, field: Field, words: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Document and collection frequencies of those words that the collection has."""
-        keys = {term_id(field, word): word for word in words if _fits(word)}
-        found = {k: both for k in keys if (both := self._frequencies.get(k)) is not None}
-        for key, (df, cf, _) in self._fetch_terms([k for k in keys if k not in found]).items():
-            found[key] = df, cf
-            self._frequencies.put(key, (df, cf))
-        return {keys[key]: both for key, both in found.items() if both[0]}
+    def frequencies(self, field: Field, words: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Document and collection frequencies of words, zeros for those that are nowhere."""
+        known = self._frequencies[field]
+        found = {word: known[word] for word in words if word in known}
+        keys = {term_id(field, word): word for word in words if word not in found and _fits(word)}
+        for key, (df, cf, _) in self._fetch_terms(list(keys)).items():
+            found[keys[key]] = df, cf
+        self._frequencies_of(field).update((word, found[word]) for word in keys.values())
+        return found
 
     def books(self, most: int) -> frozenset[str]:
         """Books of all passages that have one, at most `most`; raises the errors of `search`."""

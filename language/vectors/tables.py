@@ -261,7 +261,8 @@ class Floret:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
             for number, word in enumerate(words):
                 rows = _rows(likely_spelling(word), len(self._table))
-                self._table[rows].sum(axis=0, out=sums[number])
+                # Half the time of indexing and `sum`, with the same digits.
+                np.add.reduce(self._table.take(rows, axis=0), axis=0, out=sums[number])
             norms = np.linalg.norm(sums, axis=1, keepdims=True)
         if not np.isfinite(norms).all():
             bad = words[int(np.flatnonzero(~np.isfinite(norms))[0])]
@@ -270,16 +271,19 @@ class Floret:
         return sums
 
 
-def _rows(word: str, rows: int) -> list[int]:
+def _rows(word: str, rows: int) -> NDArray[np.int64]:
+    """The rows of a padded word and of its n-grams, two each."""
     padded = f"<{word}>"
-    found = [*_two_rows(padded, rows)]
+    grams = [padded]
     for size in range(_MIN_GRAM, _MAX_GRAM + 1):
-        for place in range(len(padded) - size + 1):
-            found += _two_rows(padded[place : place + size], rows)
-    return found
+        grams += [padded[place : place + size] for place in range(len(padded) - size + 1)]
+    hashes = np.fromiter(map(_hash, grams), dtype=np.uint64, count=len(grams))
+    both = np.stack([hashes & np.uint64(0xFFFFFFFF), hashes >> np.uint64(32)], axis=1)
+    return (both % np.uint64(rows)).ravel().astype(np.int64)
 
 
 @lru_cache(maxsize=1 << 17)  # words share most of their n-grams
-def _two_rows(gram: str, rows: int) -> tuple[int, int]:
-    first = mmh3.hash64(gram, _SEED, signed=False)[0]
-    return (first & 0xFFFFFFFF) % rows, (first >> 32) % rows
+def _hash(gram: str) -> int:
+    """The first 64 bits of a gram's hash."""
+    first: int = mmh3.hash64(gram, _SEED, signed=False)[0]
+    return first

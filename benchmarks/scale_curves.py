@@ -1,6 +1,7 @@
 """Draws the figures of `scale.py`: what building and asking cost as the collection grows.
 
     python benchmarks/scale_curves.py docs/scaling.jsonl --svg docs/scaling.svg
+    python benchmarks/scale_curves.py docs/scaling.jsonl --tables
 
 Six panels, both axes logarithmic: seconds of building, size, memory, milliseconds of a query by
 `bm25` and by the default (percentile 50 as a line, 95 and 99 as marks above it), and queries a
@@ -128,15 +129,49 @@ def draw(figures: Mapping[Key, float]) -> Figure:
     return drawing
 
 
+def table(figures: Mapping[Key, float], places: Sequence[str]) -> list[str]:
+    """The figures of some places as a table in Markdown, a column for each size and place.
+
+    Example:
+        >>> size = "size on disk"
+        >>> table({("local", 9000, size): 2.5, ("local", 900000, size): 2500.0}, ["local"])
+        ['| | 9,000 | 900,000 |', '| --- | ---: | ---: |', '| size on disk | 2.5 | 2,500 |']
+    """
+    columns = sorted({(places.index(at), size) for at, size, _ in figures if at in places})
+    rows = list(dict.fromkeys(what for at, _, what in figures if at in places))
+    several = len(places) > 1
+    heads = [f"{size:,}" + (f", {PLACES[places[n]][0]}" if several else "") for n, size in columns]
+    lines = [_row("", heads), _row("---", ["---:"] * len(heads))]
+    for what in rows:
+        values = [figures.get((places[n], size, what)) for n, size in columns]
+        lines.append(_row(what.strip(), ["" if each is None else _digits(each) for each in values]))
+    return lines
+
+
+def _row(name: str, cells: Iterable[str]) -> str:
+    return " | ".join(("| " + name if name else "|", *cells)) + " |"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 20 else f"{value:.1f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Draws the figures of scale.py.")
     parser.add_argument("figures", nargs="+", type=Path, help="of scale.py --json")
-    parser.add_argument("--svg", type=Path, required=True, help="the drawing")
+    parser.add_argument("--svg", type=Path, help="the drawing")
+    parser.add_argument("--tables", action="store_true", help="print tables")
     options = parser.parse_args()
     # Text stays text, ids depend on nothing but the drawing, and no date is written.
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "scale"})
     lines = [line for path in options.figures for line in path.read_text().splitlines()]
-    draw(read_figures(lines)).savefig(options.svg, format="svg", metadata={"Date": None})
+    figures = read_figures(lines)
+    if options.svg:
+        draw(figures).savefig(options.svg, format="svg", metadata={"Date": None})
+    if options.tables:
+        for kind in ("local", "es"):
+            places = [place for place in PLACES if place.startswith(kind)]
+            print("\n".join(table(figures, places)), end="\n\n")
 
 
 if __name__ == "__main__":

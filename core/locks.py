@@ -46,6 +46,7 @@ def is_abandoned(path: Path) -> bool:
     False where that cannot be told: the file is another user's, or the file system has no locks.
 
     Example:
+        >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "some.part")
         ...     with locked_file(path):

@@ -30,7 +30,7 @@ _LONGEST_PASSAGE = 90
 _SAME_LEMMA = np.float32(0.8)
 """Share of a word's weight that another form of the same lemma brings."""
 
-_TOGETHER = 256
+_TOGETHER = 128
 """Segments that are aligned at once, so that memory stays bounded."""
 
 

@@ -112,7 +112,7 @@ _ALIKE = 0.5
 _LONGEST = 40
 """Words of a segment, and twice as many of a passage, that are compared at most."""
 
-_TOGETHER = 256
+_TOGETHER = 128
 """Segments that are compared at once, so that memory stays bounded."""
 
 

@@ -480,6 +480,25 @@ def test_a_clock_that_is_wrong(
     assert len(open_index(server, "little")) == len(TEXTS)
 
 
+def test_an_index_is_whole_where_its_segments_cannot_be_joined(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    request = Server.request
+
+    def refusing(self: Server, method: str, path: str, *body: Any) -> dict[str, Any]:  # noqa: ANN401
+        if "_forcemerge" in path:
+            asked.append(path)
+            raise ServerUnavailableError("no answer in time")
+        return request(self, method, path, *body)
+
+    monkeypatch.setattr(Server, "request", refusing)
+    build_es_index(server, "little", TEXTS, SETTINGS)
+    assert len(asked) == 1
+    assert len(open_index(server, "little")) == len(TEXTS)
+    assert words(server, "gustate") == ("Ps.33.9",)
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [({"format": 0}, "format 0 instead of 5"), ({"format": 1}, "damaged"), (None, "description")],

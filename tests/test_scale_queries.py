@@ -27,6 +27,7 @@ from allusion_es.scanning.scanner import Scanner
 
 FEW, MANY = 200, 2_000
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "scale.py"
+CURVES = BENCHMARK.with_name("scale_curves.py")
 
 
 @contextmanager
@@ -135,7 +136,8 @@ def test_scans_and_reports_cost_the_same_in_a_larger_collection(
 @pytest.mark.usefixtures("servers_run")
 def test_the_benchmark_of_scale_runs(tmp_path: Path, data_folder: Path) -> None:
     figures = tmp_path / "figures.jsonl"
-    command = [sys.executable, str(BENCHMARK), "--passages", "500", "--places", "local", "es:3"]
+    command = [sys.executable, str(BENCHMARK), "--passages", "500", "--places"]
+    command += ["local+links", "es:1", "es:1+links"]
     command += ["--methods", "fused+learned", "--queries", "4", "--clients", "2"]
     done = subprocess.run(
         [*command, "--json", str(figures)],
@@ -145,14 +147,17 @@ def test_the_benchmark_of_scale_runs(tmp_path: Path, data_folder: Path) -> None:
         env={**os.environ, DATA_DIR_VARIABLE: str(data_folder)},
     )
     assert done.returncode == 0, done.stderr
-    assert "the same answers everywhere: yes" in done.stdout
+    assert "the same answers everywhere+links: yes" in done.stdout
     rows = [json.loads(line) for line in figures.read_text().splitlines()]
-    assert {row["place"] for row in rows} == {"local", "es:3"}
+    assert {row["place"] for row in rows} == {"local+links", "es:1", "es:1+links"}
     assert all(row["value"] > 0 for row in rows)
     assert {"size on disk", "fused+learned: 2 clients"} <= {row["what"] for row in rows}
     drawn = draw_curves(figures, tmp_path / "curves.svg")
-    for text in ("Building", "A query by the default", "Elasticsearch, 3 shards", ">500<"):
+    for text in ("Building", "A query by the default", "Elasticsearch, citations known", ">500<"):
         assert text in drawn
+    tables = [sys.executable, str(CURVES), str(figures), "--tables"]
+    printed = subprocess.run(tables, capture_output=True, text=True, check=True).stdout
+    assert "| | 500, Elasticsearch | 500, Elasticsearch, citations known |" in printed
 
 
 def test_the_measured_figures_are_drawn_the_same(tmp_path: Path) -> None:
@@ -163,6 +168,6 @@ def test_the_measured_figures_are_drawn_the_same(tmp_path: Path) -> None:
 
 
 def draw_curves(figures: Path, svg: Path) -> str:
-    command = [sys.executable, str(BENCHMARK.with_name("scale_curves.py")), str(figures)]
+    command = [sys.executable, str(CURVES), str(figures)]
     subprocess.run([*command, "--svg", str(svg)], check=True)
     return svg.read_text()

@@ -189,6 +189,9 @@ _POLL_SECONDS = 0.5
 _ENCODER = msgspec.json.Encoder(enc_hook=float)
 """Its hook takes numpy's numbers, as Python's own encoder does."""
 
+_NULLS = (b":null", b",null", b"[null")
+"""How a null begins in an object or a list."""
+
 
 class Server:
     """A connection to an Elasticsearch server or cluster; close it, or use it in `with`.
@@ -416,18 +419,29 @@ def encode(value: Mapping[str, Any]) -> bytes:
     Lone surrogates become `?`, since servers refuse them.
 
     Args:
-        value: Its numbers are finite.
+        value: The value; its numbers are finite.
+
+    Raises:
+        ValueError: A number is not.
 
     Example:
         >>> encode({"a": [1, 2]}), encode({"a": chr(0xD800)})
         (b'{"a":[1,2]}', b'{"a":"?"}')
     """
     try:
-        return _ENCODER.encode(value)
+        found = _ENCODER.encode(value)
     except UnicodeEncodeError:
-        # Four times as slow, and hardly ever needed.
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace")
+        return _encode_slowly(value)
+    # What is no number is written as null, which Latin words that begin so hardly ever look like.
+    return _encode_slowly(value) if any(mark in found for mark in _NULLS) else found
+
+
+def _encode_slowly(value: Mapping[str, Any]) -> bytes:
+    """As `encode`, but four times as slow."""
+    text = json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=float
+    )
+    return text.encode("utf-8", "replace")
 
 
 def _client(address: Address) -> "Elasticsearch":

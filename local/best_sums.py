@@ -18,6 +18,10 @@ BLOCK = 1 << 16
 """Passages whose sums are computed at once: half a megabyte in double precision."""
 
 
+Allowed = NDArray[np.bool_] | None
+"""Whether each passage may be found, shape (passages,); None for all."""
+
+
 class Scored(NamedTuple):
     """Passages with their scores.
 
@@ -97,7 +101,7 @@ def best_sums(
     added: Callable[[Postings], Array],
     size: int,
     passages: int,
-    allowed: NDArray[np.bool_] | None = None,
+    allowed: Allowed = None,
 ) -> Scored:
     """The passages with the largest sums of what their postings add, and their sums.
 
@@ -108,7 +112,7 @@ def best_sums(
         added: What each posting adds, shape (postings,), never below 0.
         size: How many passages are wanted.
         passages: How many there are.
-        allowed: Whether a passage may be found, shape (passages,); None for all.
+        allowed: Which passages may be found.
 
     Returns:
         At least `size` passages with a sum above 0, if there are so many, and with them all that
@@ -133,7 +137,7 @@ class Best:
 
     Args:
         size: How many are wanted; 0 for all.
-        allowed: Whether a passage may be found, shape (passages,); None for all.
+        allowed: Which passages may be found.
 
     Attributes:
         least: A score below which none is wanted any more; below all scores as long as there are
@@ -148,7 +152,7 @@ class Best:
         [0]
     """
 
-    def __init__(self, size: int, allowed: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, size: int, allowed: Allowed = None) -> None:
         self._size = size
         self._allowed = allowed
         self._places: list[Integers] = []

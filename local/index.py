@@ -15,11 +15,10 @@ from allusion_es.language.citations.vectors import CitationVectors
 from allusion_es.language.encoders.sentences import SentenceEncoder
 from allusion_es.language.encoders.settings import EncoderSettings
 from allusion_es.language.vectors.types import KnownVectors, NoVectors, WordNumbers, WordVectors
-from allusion_es.local.best_sums import Best, Scored
+from allusion_es.local.best_sums import Allowed, Best, Scored
 from allusion_es.local.format import ENCODER_VECTORS, SavedIndex, decode_record
 from allusion_es.local.searchers import (
     BY_VECTOR,
-    Allowed,
     ExpansionSearcher,
     NgramSearcher,
     VectorSearcher,
@@ -173,8 +172,10 @@ class LocalIndex:
         """
         for request in requests:
             require_capability(request.kind, self.capabilities, self.name)
-        allowed = [self._allowed(request.search_filter) for request in requests]
-        asked = list(zip(requests, allowed, strict=True))
+        # Those of one query have the same filter.
+        filters = {request.search_filter for request in requests}
+        allowed = {each: self._allowed(each) for each in filters}
+        asked = [(request, allowed[request.search_filter]) for request in requests]
         # Vectors of several requests are compared at once, one product of matrices for all.
         near = self._vectors.search([each for each in asked if each[0].kind in BY_VECTOR])
         return [

@@ -18,6 +18,7 @@ from allusion_es.language.citations.word_parts import find_rows, gram_key
 from allusion_es.language.vectors.types import WordNumbers
 from allusion_es.local.best_sums import (
     BLOCK,
+    Allowed,
     Best,
     PostingLists,
     Postings,
@@ -59,9 +60,6 @@ _REQUESTS_TOGETHER = 16
 
 _MOST_KEPT = 1 << 23
 """Postings of which it is kept: 32 MB. Of more it is computed for the words of each query."""
-
-Allowed = NDArray[np.bool_] | None
-"""Whether each passage may be found, shape (passages,); None for all."""
 
 
 def posting_lists(load: Load, kind: str, words: Integers, values: str) -> PostingLists:

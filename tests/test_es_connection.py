@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from allusion_es.core.errors import (
@@ -25,7 +26,7 @@ from allusion_es.core.errors import (
 )
 from allusion_es.es import connection
 from allusion_es.es.bulk import index_documents
-from allusion_es.es.connection import Server
+from allusion_es.es.connection import Server, encode
 from allusion_es.es.errors import RequestTooLargeError, is_transient
 from allusion_es.es.partial import Shortfall, find_shortfall
 
@@ -446,3 +447,15 @@ def test_documents_that_a_server_loses() -> None:
     server: Any = Losing()
     with pytest.raises(ServerRefusedError, match="other documents than were sent"):
         index_documents(server, "x", [("0", b"{}"), ("1", b"{}")])
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_is_never_sent(number: float) -> None:
+    for value in ({"a": number}, {"a": [number]}, {"a": [1.5, number]}, {"a": {"b": number}}):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            encode(value)
+
+
+def test_words_that_look_like_no_number_are_sent() -> None:
+    value = {"a": ["nullus", ",nullus", None], "b": None, "c": np.float32(0.5), "d": np.int64(3)}
+    assert json.loads(encode(value)) == {**value, "c": 0.5, "d": 3}

@@ -103,8 +103,11 @@ class Page:
         assert self.at("#told").text == told
 
     def references(self) -> list[str]:
-        """What stands in the margin."""
-        return [note.text for note in self.all("#reading .note")]
+        """What stands in the margin, read at once: notes are drawn again as the page settles."""
+        found: list[str] = self.run(
+            "return [...document.querySelectorAll('#reading .note')].map(note => note.innerText)"
+        )
+        return found
 
     def verses(self) -> list[str]:
         """The verses of a phrase."""
@@ -112,10 +115,15 @@ class Page:
                 for head in self.all(".verse-entry h4")]  # fmt: skip
 
     def least(self, probability: float) -> None:
-        """Move the slider."""
+        """Move the slider, and wait for what is drawn: the page counts and draws in two frames."""
         self.run(
             "at('least').value = arguments[0]; at('least').dispatchEvent(new Event('input'))",
             round((0.95 - probability) * 20),
+        )
+        self.driver.execute_async_script(
+            "const next = (frames, then) => frames"
+            " ? requestAnimationFrame(() => next(frames - 1, then)) : then();"
+            "next(4, arguments[0])"
         )
 
     def saved(self, folder: Path, name: str, format: str, what: str = "") -> str:

@@ -189,7 +189,7 @@ class Best:
         self.add(found + first, scores[found])
 
     def found(self) -> Scored:
-        """What is kept."""
+        """The passages that are kept, in no order."""
         if len(self._places) == 1:
             return Scored(self._places[0], self._scores[0])
         none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Array, Floats, Singles
+from allusion_es.core.arrays import Array, Floats, Singles, ranges
 from allusion_es.core.errors import VerseError
 from allusion_es.corpora.passage import Passage, Work
 from allusion_es.language.citations.vectors import CitationVectors
@@ -196,9 +196,7 @@ class LocalIndex:
         places = self._places(ids)
         starts, lengths = offsets[places], offsets[places + 1] - offsets[places]
         ends = np.concatenate(([0], np.cumsum(lengths)))
-        # Where in `codes` the words of these passages are, one text after the other.
-        at = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], lengths)
-        codes, known = self._array(f"{field}.codes")[at], self.words
+        codes, known = self._array(f"{field}.codes")[ranges(starts, lengths)], self.words
         # Marking the words takes less time than sorting their numbers.
         is_there = np.zeros(len(known), dtype=bool)
         is_there[codes] = True

@@ -14,7 +14,7 @@ from allusion_es.core.arrays import Array, Floats, Integers
 from allusion_es.local.best_sums import Scored
 
 _TOGETHER = 1 << 20
-"""Words of passages that are looked up at once: 8 MB in double precision."""
+"""Words of passages that are looked up at once: 4 MB in single precision."""
 
 LEAST_LENGTH = 1e-6
 """What is left of vectors of unit length that cancel out is rounding, not a direction."""

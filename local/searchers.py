@@ -62,26 +62,22 @@ _MOST_KEPT = 1 << 23
 """Postings of which it is kept: 32 MB. Of more it is computed for the words of each query."""
 
 
-def posting_lists(load: Load, kind: str, words: Integers, values: str) -> PostingLists:
+def posting_lists(load: Load, kind: str, words: Integers, values: Array) -> PostingLists:
     """The posting lists of words in their order.
 
     Args:
         load: Gives an array of the index.
         kind: `token`, `lemma`, `ngram` or `expansion`.
         words: Their rows among the posting lists.
-        values: The name of the array of values.
+        values: What passages have of the words, one for each posting of the kind.
     """
-    return _lists(load, kind, words, load(f"{kind}.{values}"))
-
-
-def _lists(load: Load, kind: str, words: Integers, values: Array) -> PostingLists:
     offsets, passages = (load(f"{kind}.posting_{name}") for name in ("offsets", "passages"))
     parts = list(map(slice, offsets[words].tolist(), offsets[words + 1].tolist()))
     return PostingLists([passages[part] for part in parts], [values[part] for part in parts])
 
 
 class _Parts:
-    """What postings have without the weights of their words, such as BM25's saturated frequency.
+    """The parts of postings without the weights of their words, as BM25's saturated frequencies.
 
     It is the same for every query. The first ones compute it for the postings of their words; a
     process that asks more of them computes it once for all. Both give the same bits.
@@ -106,8 +102,10 @@ class _Parts:
         """The posting lists of words, and what gives the part of each of some of their postings."""
         self._asked += 1
         if self._asked > _BEFORE_KEEPING and len(self._counts) <= _MOST_KEPT:
-            return _lists(self._load, self._kind, words, self._kept), lambda each: each.values
-        lists = _lists(self._load, self._kind, words, self._counts)
+            return posting_lists(
+                self._load, self._kind, words, self._kept
+            ), lambda each: each.values
+        lists = posting_lists(self._load, self._kind, words, self._counts)
         return lists, lambda each: self._part(each.values, each.passages)
 
     @cached_property
@@ -180,7 +178,8 @@ class WordSearcher:
         every = tfidf_query_weights(request.words, words, idfs).astype(np.float32)
         codes = self._numbers.of(words)
         weights, codes = every[codes >= 0], codes[codes >= 0]
-        lists = posting_lists(self._load, request.field, codes, "posting_counts")
+        every_count = self._load(f"{request.field}.posting_counts")
+        lists = posting_lists(self._load, request.field, codes, every_count)
         sums = best_sums(
             lists,
             lambda each: each.values.astype(np.float64) * each.spread(weights),
@@ -307,9 +306,9 @@ class ExpansionSearcher:
         known = self._places
         places = [known[word] for word in boosts if word in known]
         counted = [boost for word, boost in boosts.items() if word in known]
-        weights = np.array(counted, dtype=np.float32)
+        rows, weights = np.array(places, dtype=np.int64), np.array(counted, dtype=np.float32)
         return best_sums(
-            posting_lists(self._load, "expansion", np.array(places, dtype=np.int64), "weights"),
+            posting_lists(self._load, "expansion", rows, self._load("expansion.weights")),
             lambda each: each.spread(weights) * bit_weights(each.values),
             size,
             self._size,

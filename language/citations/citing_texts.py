@@ -278,9 +278,8 @@ class CitingTexts:
         texts = _best(scores, most)
         starts = self._cited_offsets[texts]
         lengths = self._cited_offsets[texts + 1] - starts
-        at = np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
         # The best text of a passage comes last, and its score stays.
-        places, best = self._cited[at], np.repeat(scores[texts], lengths)
+        places, best = self._cited[ranges(starts, lengths)], np.repeat(scores[texts], lengths)
         order = np.argsort(best, kind="stable")
         return {
             self.ids[place]: score
@@ -302,8 +301,7 @@ class CitingTexts:
             return np.zeros(0, dtype=np.int64), np.zeros(len(places) + 1, dtype=np.int64)
         counts = np.where(places >= 0, (ends - starts)[places], 0)
         offsets = np.concatenate(([0], np.cumsum(counts)))
-        at = np.arange(offsets[-1]) + np.repeat(starts[places] - offsets[:-1], counts)
-        return texts[at], offsets
+        return texts[ranges(starts[places], counts)], offsets
 
     def parts(
         self, lemmas: Sequence[str], texts: Integers, *, around: bool
@@ -336,8 +334,7 @@ class CitingTexts:
         texts, lemma = own.texts, np.repeat(np.arange(len(self.words)), np.diff(own.offsets))
         starts, lengths = self._cited_offsets[:-1], np.diff(self._cited_offsets)
         each = lengths[texts]
-        ends = np.cumsum(each)
-        at = np.arange(int(each.sum())) + np.repeat(starts[texts] - (ends - each), each)
+        at = ranges(starts[texts], each)
         size = max(len(self.words), 1)
         keys, counts = np.unique(
             self._cited[at].astype(np.int64) * size + np.repeat(lemma, each), return_counts=True

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from allusion_es.core.arrays import Floats
+from allusion_es.core.arrays import Floats, ranges
 from allusion_es.language.citations.word_parts import distinct_gram_keys
 from allusion_es.retrieval.explanations import Parts, as_contributions
 from allusion_es.retrieval.reranking import Candidates, Collection, Explanation
@@ -95,8 +95,7 @@ class Spelling:
         hits = np.flatnonzero(counts[found_grams])
         grams, words = found_grams[hits], np.repeat(np.arange(len(found)), found_sizes)[hits]
         each = counts[grams]
-        at = np.arange(each.sum()) + np.repeat(starts[grams] - (np.cumsum(each) - each), each)
-        pairs = owners[at] * len(found) + np.repeat(words, each)
+        pairs = owners[ranges(starts[grams], each)] * len(found) + np.repeat(words, each)
         common = np.bincount(pairs, minlength=len(asked) * len(found))
         common = common.reshape(len(asked), len(found)).astype(np.float64)
         # A word may be spelled as nothing (`h`) and so have no grams: then it is like no other.
@@ -112,8 +111,7 @@ class Spelling:
             self._add(new)
         places = np.array([self._places[word] for word in words], dtype=np.int64)
         starts, sizes = self._starts[places], self._starts[places + 1] - self._starts[places]
-        at = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-        return self._grams[at], sizes
+        return self._grams[ranges(starts, sizes)], sizes
 
     def _add(self, words: Sequence[str]) -> None:
         """Number the grams of words that are not known yet."""
